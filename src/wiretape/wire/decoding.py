@@ -6,7 +6,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Media, Message, ModelCall, Text, ToolSpec, Unknown
+from wiretape.model.call import (
+    CallError,
+    CallKind,
+    CallRequest,
+    CallResponse,
+    Finish,
+    Media,
+    Message,
+    ModelCall,
+    Text,
+    ToolCall,
+    ToolSpec,
+    Unknown,
+    Usage,
+)
 from wiretape.model.http import Body, Ended, Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
@@ -240,6 +254,27 @@ def side_answer(kind: str, value: Json) -> Message:
     return unknown_message(kind, value)
 
 
+def response_error(response: Response, value: Json) -> CallError | None:
+    """Return the error of a failed response, or None."""
+    failed = response.status >= 400 or has_error(value)
+    return call_error(response.status, value, response.headers) if failed else None
+
+
+def calls_client_tools(messages: Iterable[Message]) -> bool:
+    """Return whether the messages call a tool that the client runs."""
+    return any(isinstance(block, ToolCall) and block.kind != "server" for m in messages for block in m.blocks)
+
+
+def with_tool_calls(finish: Finish | None, has_calls: bool) -> Finish | None:
+    """Return `tool_calls` for a stop, or for no finish, if the answer has tool calls."""
+    return "tool_calls" if has_calls and finish in (None, "stop") else finish
+
+
+def known_usage(usage: Usage) -> Usage | None:
+    """Return the usage, or None if it has no count."""
+    return usage if usage != Usage() else None
+
+
 def read_response(
     response: Response,
     complete: bool,
@@ -284,8 +319,8 @@ def text_response(response: Response, text: str, complete: bool) -> CallResponse
 
 def count_response(response: Response, value: Json) -> CallResponse:
     """Decode the answer to a token count: the counted tokens are the answer, not the usage of this call."""
-    if response.status >= 400 or has_error(value):
-        return CallResponse(response.status, error=call_error(response.status, value, response.headers))
+    if error := response_error(response, value):
+        return CallResponse(response.status, error=error)
     return CallResponse(response.status, messages=(side_answer("token_count", value),))
 
 

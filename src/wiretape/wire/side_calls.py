@@ -21,11 +21,11 @@ from wiretape.wire.decoding import (
     HttpFormat,
     RequestParts,
     response_claim,
+    response_error,
     settings_of,
     side_answer,
     text_response,
 )
-from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.gemini.generate import gemini_error
 from wiretape.wire.lenient import body_json, first, is_empty, items, number, obj, string
 from wiretape.wire.openai.chat import openai_error
@@ -120,9 +120,8 @@ def side_response(response: Response, complete: bool, kind: str) -> CallResponse
     if isinstance(payload, TextPayload):
         return text_response(response, payload.text, complete)
     value = payload.value if isinstance(payload, JsonPayload) else [event.value for event in payload.events]
-    failed = response.status >= 400 or has_error(value)
-    if failed:
-        return CallResponse(response.status, error=call_error(response.status, value, response.headers))
+    if error := response_error(response, value):
+        return CallResponse(response.status, error=error)
     body = obj(value)
     return CallResponse(
         response.status,

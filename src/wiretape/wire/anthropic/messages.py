@@ -23,12 +23,12 @@ from wiretape.wire.decoding import (
     json_error,
     listed_messages,
     read_response,
+    response_error,
     settings_of,
     stream_response,
     tools_of,
     unknown_message,
 )
-from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import NotJson, body_json, is_empty, items, obj, string
 from wiretape.wire.payload import EventPayload
 
@@ -113,8 +113,7 @@ def decode_message(response: Response, value: Json, truncated: bool = False) -> 
     """Decode an answer that is one JSON value. `truncated`: it is the start of a stream that ended early."""
     body = obj(value)
     content = body.get("content")
-    failed = response.status >= 400 or has_error(value)
-    error = call_error(response.status, value, response.headers) if failed else None
+    error = response_error(response, value)
     into = MessageBuilder()
     if isinstance(content, str):
         into.text(content, ".content")
@@ -124,7 +123,7 @@ def decode_message(response: Response, value: Json, truncated: bool = False) -> 
         into.extra("abandoned", body["abandoned"])
     role = string(body.get("role")) or "assistant"
     messages = (into.build(role),) if content or "abandoned" in body else ()
-    if not failed and not truncated and _SHOWS_MESSAGE.isdisjoint(body):
+    if error is None and not truncated and _SHOWS_MESSAGE.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = string(body.get("stop_reason"))
     last = messages[-1].blocks[-1] if messages and messages[-1].blocks else None

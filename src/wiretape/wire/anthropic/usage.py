@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from wiretape.model.call import Finish, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.decoding import known_usage, with_tool_calls
 from wiretape.wire.lenient import items, number, obj
 
 _FINISH: dict[str, Finish] = {
@@ -27,15 +28,16 @@ def anthropic_usage(raw: Json) -> Usage | None:
     passes = [obj(p) for p in items(raw.get("iterations"))]
     # The top level omits passes that are not messages (compaction, advisor), which belong to this call as well.
     counted = passes if any(p.get("type") != "message" for p in passes) else [raw]
-    usage = Usage(
-        _sum(_input(p) for p in counted),
-        _sum(number(p.get("cache_read_input_tokens")) for p in counted),
-        _sum(_creation(p) for p in counted),
-        _sum(number(p.get("output_tokens")) for p in counted),
-        number(obj(raw.get("output_tokens_details")).get("thinking_tokens")),
-        raw,
+    return known_usage(
+        Usage(
+            _sum(_input(p) for p in counted),
+            _sum(number(p.get("cache_read_input_tokens")) for p in counted),
+            _sum(_creation(p) for p in counted),
+            _sum(number(p.get("output_tokens")) for p in counted),
+            number(obj(raw.get("output_tokens_details")).get("thinking_tokens")),
+            raw,
+        )
     )
-    return usage if usage != Usage() else None
 
 
 def _creation(raw: JsonObject) -> int | None:
@@ -58,4 +60,4 @@ def _sum(values: Iterable[int | None]) -> int | None:
 def anthropic_finish(raw: str | None, ends_with_call: bool) -> Finish | None:
     """Return the finish of a reason. Compatible servers may end with a tool call and report `end_turn`."""
     finish = _FINISH.get(raw) if raw else None
-    return "tool_calls" if ends_with_call and finish in (None, "stop") else finish
+    return with_tool_calls(finish, ends_with_call)

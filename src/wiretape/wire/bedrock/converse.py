@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, ToolCall
+from wiretape.model.call import CallKind, CallRequest, CallResponse
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
@@ -23,15 +23,16 @@ from wiretape.wire.decoding import (
     HttpFormat,
     RequestParts,
     assemble,
+    calls_client_tools,
     count_response,
     json_error,
     read_response,
+    response_error,
     settings_of,
     stream_response,
     tools_of,
     unknown_message,
 )
-from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, is_empty, obj, string
 from wiretape.wire.payload import EventPayload
 
@@ -136,8 +137,7 @@ def converse_request(body: JsonObject, memo: Memo, prefix: str = "") -> CallRequ
 def decode_answer(response: Response, value: Json, truncated: bool = False) -> CallResponse:
     """Decode an answer that is one JSON value. `truncated`: it is the start of a stream that ended early."""
     body = obj(value)
-    failed = response.status >= 400 or has_error(value)
-    error = call_error(response.status, value, response.headers) if failed else None
+    error = response_error(response, value)
     message = obj(obj(body.get("output")).get("message"))
     role = string(message.get("role")) or "assistant"
     into = MessageBuilder()
@@ -148,14 +148,13 @@ def decode_answer(response: Response, value: Json, truncated: bool = False) -> C
         into.text(content, ".content")
     into.rest(message, ("role", "content"))
     messages = (into.build(role),) if content else ()
-    if not failed and not truncated and _SHOWS_ANSWER.isdisjoint(body):
+    if error is None and not truncated and _SHOWS_ANSWER.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = string(body.get("stopReason"))
-    calls = [b for m in messages for b in m.blocks if isinstance(b, ToolCall) and b.kind != "server"]
     return CallResponse(
         status=response.status,
         messages=messages,
-        finish=converse_finish(raw_finish, bool(calls)) if raw_finish or not truncated else None,
+        finish=converse_finish(raw_finish, calls_client_tools(messages)) if raw_finish or not truncated else None,
         raw_finish=raw_finish,
         usage=converse_usage(body.get("usage")),
         error=error,

@@ -38,6 +38,7 @@ from wiretape.wire.decoding import (
     count_response,
     first_token_time,
     leftover_events,
+    response_error,
     text_response,
     unknown_message,
 )
@@ -191,8 +192,7 @@ def _decode_response(response: Response, whole: bool, kind: CallKind) -> CallRes
 def _answer(response: Response, value: Json) -> CallResponse:
     """Decode an unstreamed answer in its vendor's format."""
     body = obj(value)
-    if response.status >= 400 or has_error(value):
-        error = call_error(response.status, value, response.headers)
+    if error := response_error(response, value):
         return CallResponse(response.status, error=error)
     if body.get("type") == "message":
         return anthropic_messages.decode_message(response, value)

@@ -14,7 +14,7 @@ from wiretape.model.call import CallRequest, Message, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.bedrock.usage import METRICS
 from wiretape.wire.content import MessageBuilder
-from wiretape.wire.decoding import RequestParts, image_message, settings_of, text_message, unknown_message
+from wiretape.wire.decoding import RequestParts, image_message, known_usage, settings_of, text_message, unknown_message
 from wiretape.wire.lenient import first, items, number, obj, string
 
 PROMPTS = ("prompt", "inputText", "message")
@@ -80,8 +80,7 @@ def text_usage(body: JsonObject) -> Usage | None:
     )
     prompt = first(number(body.get("prompt_token_count")), number(body.get("inputTextTokenCount")))
     raw = {k: v for k, v in body.items() if k.lower().endswith(("token_count", "tokencount")) and v is not None}
-    usage = Usage(prompt, None, None, output, None, raw)
-    return usage if usage != Usage() else None
+    return known_usage(Usage(prompt, None, None, output, None, raw))
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from wiretape.model.call import Finish, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.decoding import known_usage, with_tool_calls
 from wiretape.wire.lenient import first, number, obj
 
 METRICS = "amazon-bedrock-invocationMetrics"
@@ -42,7 +43,7 @@ _FINISH: dict[str, Finish] = {
 def converse_finish(raw: str | None, ends_with_call: bool) -> Finish | None:
     """Return the finish of a reason. A stop or no reason after a tool call is `tool_calls`; unknown ones stay None."""
     finish = _FINISH.get(raw.lower()) if raw else None
-    return "tool_calls" if ends_with_call and finish in (None, "stop") else finish
+    return with_tool_calls(finish, ends_with_call)
 
 
 def converse_usage(raw: Json) -> Usage | None:
@@ -85,5 +86,4 @@ def _usage(
     uncached: int | None, cached: int | None, written: int | None, output: int | None, raw: JsonObject
 ) -> Usage | None:
     total = None if uncached is None else uncached + (cached or 0) + (written or 0)
-    usage = Usage(total, cached, written, output, None, raw)
-    return usage if usage != Usage() else None
+    return known_usage(Usage(total, cached, written, output, None, raw))

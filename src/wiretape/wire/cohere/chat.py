@@ -25,15 +25,17 @@ from wiretape.wire.decoding import (
     HttpFormat,
     assemble,
     json_error,
+    known_usage,
     listed_messages,
     read_response,
     response_claim,
+    response_error,
     settings_of,
     stream_response,
     tools_of,
     unknown_message,
+    with_tool_calls,
 )
-from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, dumps, first, number, obj, string
 from wiretape.wire.openai.chat_messages import chat_message, chat_tools
 from wiretape.wire.payload import EventPayload
@@ -119,12 +121,11 @@ def _message(raw: JsonObject, answer: bool = False, truncated: bool = False) -> 
 
 def _answer(response: Response, value: Json, truncated: bool = False) -> CallResponse:
     body = obj(value)
-    failed = response.status >= 400 or has_error(value)
-    error = call_error(response.status, value, response.headers) if failed else None
+    error = response_error(response, value)
     raw_message = body.get("message")
     message = _message(raw_message, answer=True, truncated=truncated) if isinstance(raw_message, dict) else None
     messages = (message,) if message is not None and (message.blocks or message.extra) else ()
-    if not failed and not truncated and _SHOWS_ANSWER.isdisjoint(body):
+    if error is None and not truncated and _SHOWS_ANSWER.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = string(body.get("finish_reason"))
     has_calls = any(isinstance(block, ToolCall) for m in messages for block in m.blocks)
@@ -133,7 +134,7 @@ def _answer(response: Response, value: Json, truncated: bool = False) -> CallRes
         status=response.status,
         id=string(body.get("id")),
         messages=messages,
-        finish="tool_calls" if has_calls and finish in (None, "stop") and not truncated else finish,
+        finish=with_tool_calls(finish, has_calls and not truncated),
         raw_finish=raw_finish,
         usage=cohere_usage(body.get("usage")),
         error=error,
@@ -148,8 +149,7 @@ def cohere_usage(raw: Json) -> Usage | None:
     output = first(number(counted.get("output_tokens")), number(billed.get("output_tokens")))
     cached = number(counts.get("cached_tokens"))
     total = prompt + cached if prompt is not None and cached is not None and cached > prompt else prompt
-    usage = Usage(total, cached, None, output, None, counts)
-    return usage if usage != Usage() else None
+    return known_usage(Usage(total, cached, None, output, None, counts))
 
 
 def _stream(response: Response, payload: EventPayload) -> CallResponse:

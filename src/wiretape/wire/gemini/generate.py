@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ToolCall
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Message
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
@@ -19,16 +19,18 @@ from wiretape.wire.decoding import (
     HttpFormat,
     RequestParts,
     assemble,
+    calls_client_tools,
     count_response,
     first_token_time,
     json_error,
     leftover_events,
+    response_error,
     settings_of,
     text_response,
     tools_of,
     unknown_message,
 )
-from wiretape.wire.failures import Phase, call_error, has_error
+from wiretape.wire.failures import Phase, call_error
 from wiretape.wire.gemini.generate_stream import GenerateAssembler
 from wiretape.wire.gemini.parts import ROLES, add_content, refusal_message, request_content, system_content, tool_specs
 from wiretape.wire.gemini.payload import Chunks, enum, get, read_chunks, spelled, unwrapped
@@ -150,12 +152,11 @@ def _bare_model(name: str | None) -> str | None:
 
 def _plain(response: Response, body: JsonObject, value: Json, truncated: bool = False) -> CallResponse:
     """Decode an answer; `body` is `value` without its wrapper. `truncated`: its stream ended early."""
-    failed = response.status >= 400 or has_error(body)
-    error = call_error(response.status, body, response.headers) if failed else None
+    error = response_error(response, body)
     candidates = [c for c in items(body.get("candidates")) if isinstance(c, dict)]
     messages = tuple(_candidate(candidate, n) for n, candidate in enumerate(candidates))
     raw_finish = enum(get(candidates[0], "finishReason")) if candidates else None
-    has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages[:1] for b in m.blocks)
+    has_calls = calls_client_tools(messages[:1])
     ended = None if truncated and raw_finish is None else generate_finish(raw_finish, has_calls)
     feedback = obj(get(body, "promptFeedback"))
     blocked = enum(get(feedback, "blockReason"))
@@ -165,7 +166,7 @@ def _plain(response: Response, body: JsonObject, value: Json, truncated: bool = 
     elif ended == "content_filter" and not any(m.blocks for m in messages):
         key = spelled(candidates[0], "finishMessage")
         messages = (refusal_message(candidates[0].get(key), f".{key}", messages[0].extra),)
-    elif not failed and not truncated and not any(get(body, name) is not None for name in _SHOWS_ANSWER):
+    elif error is None and not truncated and not any(get(body, name) is not None for name in _SHOWS_ANSWER):
         messages = (unknown_message("response", value),)
     return CallResponse(
         status=response.status,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, ToolCall
+from wiretape.model.call import CallKind, CallRequest, CallResponse
 from wiretape.model.http import Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
@@ -14,6 +14,7 @@ from wiretape.wire.decoding import (
     HttpFormat,
     RequestParts,
     assemble,
+    calls_client_tools,
     first_token_time,
     leftover_events,
     settings_of,
@@ -103,7 +104,7 @@ def _plain(response: Response, value: Json, truncated: bool = False, streamed: b
     messages = tuple(output_step(step) for step in steps)
     if not failed and not truncated and _SHOWS_INTERACTION.isdisjoint(body):
         messages = (unknown_message("response", value),)
-    has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages for b in m.blocks)
+    has_calls = calls_client_tools(messages)
     return CallResponse(
         status=response.status,
         model=string(body.get("model")) or string(body.get("agent")),

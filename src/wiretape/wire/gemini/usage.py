@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from wiretape.model.call import Finish, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.decoding import known_usage
 from wiretape.wire.gemini.payload import get
 from wiretape.wire.lenient import number
 
@@ -99,8 +100,7 @@ def _usage(
     output_count = _sum(answer, thoughts)
     if output_count is None and input_count is not None and total is not None and total >= input_count:
         output_count = total - input_count  # zero counts are omitted on this wire
-    usage = Usage(input_count, cached, None, output_count, thoughts, raw)
-    return usage if usage != Usage() else None
+    return known_usage(Usage(input_count, cached, None, output_count, thoughts, raw))
 
 
 def _sum(*values: int | None) -> int | None:

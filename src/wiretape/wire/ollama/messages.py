@@ -20,8 +20,16 @@ from wiretape.model.call import (
 from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.content import MessageBuilder
-from wiretape.wire.decoding import StreamAssembler, assemble, stream_response, text_response, unknown_message
-from wiretape.wire.failures import call_error, has_error
+from wiretape.wire.decoding import (
+    StreamAssembler,
+    assemble,
+    response_error,
+    stream_response,
+    text_response,
+    unknown_message,
+    with_tool_calls,
+)
+from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import dumps, is_empty, items, number, obj, string
 from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
 
@@ -183,11 +191,10 @@ def decode_response(response: Response, whole: bool) -> CallResponse:
 
 def _answer(response: Response, value: Json, truncated: bool = False) -> CallResponse:
     body = obj(value)
-    failed = response.status >= 400 or has_error(value)
-    error = call_error(response.status, value, response.headers) if failed else None
+    error = response_error(response, value)
     message = _message(body, truncated)
     messages = (message,) if message.blocks or message.extra else ()
-    if not failed and not truncated and _SHOWS_ANSWER.isdisjoint(body):
+    if error is None and not truncated and _SHOWS_ANSWER.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = string(body.get("done_reason"))
     has_calls = bool(obj(body.get("message")).get("tool_calls") or body.get("tool_calls"))
@@ -197,7 +204,7 @@ def _answer(response: Response, value: Json, truncated: bool = False) -> CallRes
         model=string(body.get("model")),
         id=context_id(body.get("context")),
         messages=messages,
-        finish="tool_calls" if has_calls and finish in (None, "stop") and not truncated else finish,
+        finish=with_tool_calls(finish, has_calls and not truncated),
         raw_finish=raw_finish,
         usage=_usage(body),
         error=error,

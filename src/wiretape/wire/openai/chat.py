@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, ToolCall, Usage
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, Usage
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
@@ -14,14 +14,15 @@ from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.decoding import (
     HttpFormat,
     assemble,
+    calls_client_tools,
     json_error,
     listed_messages,
     read_response,
+    response_error,
     settings_of,
     stream_response,
     unknown_message,
 )
-from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, items, number, obj, string
 from wiretape.wire.openai.chat_messages import chat_message, chat_tools, request_message
 from wiretape.wire.openai.chat_stream import ChatAssembler
@@ -98,13 +99,12 @@ def decode_completion(response: Response, value: Json, truncated: bool = False) 
     """Decode an answer that is one JSON value. `truncated`: it is the start of a stream that ended early."""
     body = obj(value)
     choices = [c for c in items(body.get("choices")) if isinstance(c, dict)]
-    failed = response.status >= 400 or has_error(value)
-    error = call_error(response.status, value, response.headers) if failed else None
+    error = response_error(response, value)
     messages = tuple(_choice_message(choice, n, truncated) for n, choice in enumerate(choices))
-    if not failed and _SHOWS_COMPLETION.isdisjoint(body):
+    if error is None and _SHOWS_COMPLETION.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = _raw_finish(choices[0]) if choices else None
-    has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages[:1] for b in m.blocks)
+    has_calls = calls_client_tools(messages[:1])
     return CallResponse(
         status=response.status,
         model=string(body.get("model")),

@@ -19,12 +19,13 @@ from wiretape.wire.decoding import (
     StreamAssembler,
     assemble,
     read_response,
+    response_error,
     settings_of,
     stream_response,
     text_message,
     unknown_message,
 )
-from wiretape.wire.failures import call_error, has_error
+from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import body_json, is_empty, items, merge, number, obj, string
 from wiretape.wire.openai import chat as openai_chat
 from wiretape.wire.openai.usage import chat_finish, openai_usage
@@ -77,8 +78,8 @@ def _request(body: JsonObject) -> CallRequest:
 
 def _answer(response: Response, value: Json) -> CallResponse:
     body = obj(value)
-    if response.status >= 400 or has_error(value):
-        return CallResponse(response.status, error=call_error(response.status, value, response.headers))
+    if error := response_error(response, value):
+        return CallResponse(response.status, error=error)
     choices = [obj(choice) for choice in items(body.get("choices"))]
     if any("message" in choice for choice in choices):  # fill-in-the-middle answers have the shape of a chat
         return openai_chat.decode_completion(response, value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, ToolCall
+from wiretape.model.call import CallKind, CallRequest, CallResponse
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
@@ -17,6 +17,7 @@ from wiretape.wire.decoding import (
     HttpFormat,
     RequestParts,
     assemble,
+    calls_client_tools,
     first_token_time,
     leftover_events,
     read_response,
@@ -144,7 +145,7 @@ def _plain(response: Response, value: Json, truncated: bool = False, streamed: b
         messages = (side_answer("token_count", value),)
     elif not failed and not truncated and _SHOWS_RESPONSE.isdisjoint(body):
         messages = (unknown_message("response", value),)
-    has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages for b in m.blocks)
+    has_calls = calls_client_tools(messages)
     ended, raw_finish = responses_finish(body, has_calls and not truncated)
     return CallResponse(
         status=response.status,

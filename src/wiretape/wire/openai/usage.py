@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from wiretape.model.call import Finish, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.decoding import known_usage, with_tool_calls
 from wiretape.wire.lenient import first, number, obj, string
 
 _CHAT: dict[str, Finish] = {
@@ -53,8 +54,7 @@ def openai_usage(raw: Json, timings: Json = None) -> Usage | None:
     if reasoning is None and completion is not None:
         reasoning = _hidden(prompt, completion, total, (cached or 0) + (written or 0))
     output = _with_reasoning(prompt, completion, reasoning, total)
-    usage = Usage(_with_cache(prompt, cached, written), cached, written, output, reasoning, raw)
-    return usage if usage != Usage() else None
+    return known_usage(Usage(_with_cache(prompt, cached, written), cached, written, output, reasoning, raw))
 
 
 def _details(raw: JsonObject) -> JsonObject:
@@ -125,7 +125,7 @@ def _with_reasoning(prompt: int | None, completion: int | None, reasoning: int |
 def chat_finish(raw: str | None, has_calls: bool) -> Finish | None:
     """Return the finish of a reason. `stop` or no reason with tool calls is `tool_calls`; unknown reasons stay None."""
     finish = _CHAT.get(raw.lower()) if raw else None
-    return "tool_calls" if has_calls and finish in (None, "stop") else finish
+    return with_tool_calls(finish, has_calls)
 
 
 def responses_finish(response: JsonObject, has_calls: bool) -> tuple[Finish | None, str | None]:
