@@ -1,4 +1,4 @@
-"""Whether two calls are made by the same speaker: system prompts compared loosely, then the tools on offer."""
+"""Decide whether one agent made two calls: compare their system prompts loosely, then their tools."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import takewhile
 from wiretape.model.call import CallRequest, Message, ModelCall, Text
 from wiretape.model.volatile_text import without_numbers
 
-_LONG = 400  # characters of a prompt in which a tenth may differ
-_WORD = 40  # no word that moves is longer
+_LONG = 400  # characters; a tenth of a longer prompt may differ
+_WORD = 40  # characters of the longest volatile text
 
 
 def system_of(request: CallRequest) -> tuple[Message, ...]:
-    """The system messages that open a request."""
+    """The leading system messages of a request."""
     return tuple(takewhile(lambda message: message.role == "system", request.messages))
 
 
@@ -28,8 +28,8 @@ def tool_names(request: CallRequest) -> frozenset[str]:
 
 
 def same_system(a: CallRequest, b: CallRequest) -> bool:
-    """Whether two system prompts are one prompt: equal but for something that moved inside, such as a clock."""
-    if system_of(a) == system_of(b):  # the very same messages
+    """Whether two system prompts share at least half of their text: a clock inside may differ."""
+    if system_of(a) == system_of(b):  # the same objects
         return True
     one, other = system_text(a), system_text(b)
     if one == other:
@@ -39,9 +39,9 @@ def same_system(a: CallRequest, b: CallRequest) -> bool:
 
 
 def same_prompt(a: CallRequest, b: CallRequest) -> bool:
-    """Stricter than `same_system`: nothing but dates, numbers and ids moved, or very little of a long prompt.
+    """Stricter than `same_system`: only dates, numbers and ids differ, or less than a tenth of a long prompt.
 
-    Histories do not help here: this tells agents apart whose conversations have nothing in common.
+    It tells agents apart whose conversations have nothing in common.
     """
     one, other = system_text(a), system_text(b)
     if one == other:
@@ -54,14 +54,14 @@ def same_prompt(a: CallRequest, b: CallRequest) -> bool:
 
 
 def shared(a: str, b: str) -> int:
-    """How many characters two texts share at their start and end."""
+    """The number of characters in the common start and the common end of two texts."""
     start = common_prefix(a, b)
     rest_a, rest_b = a[start:], b[start:]
     return start + common_prefix(rest_a[::-1], rest_b[::-1])
 
 
 def common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
-    """Length of the common start of two texts or tuples, found by halving: slices compare faster than single items."""
+    """The length of the common prefix of two texts or tuples, by bisection: slices compare faster than items."""
     low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2
@@ -72,8 +72,8 @@ def common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
     return low
 
 
-def same_speaker(a: ModelCall, b: ModelCall) -> bool:
-    """Whether one agent may have made both calls: same prompt, or at least the same tools."""
+def same_agent(a: ModelCall, b: ModelCall) -> bool:
+    """Whether one agent may have made both calls: they have the same prompt, or at least the same tools."""
     if same_system(a.request, b.request):
         return True
     tools = tool_names(a.request)

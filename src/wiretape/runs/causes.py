@@ -1,4 +1,4 @@
-"""Why each call was made, and which turn it belongs to."""
+"""Assign each call its cause and its turn."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from wiretape.runs.words import after_answer, is_result_as_text, last_words, use
 SUMMARY = "goes on from a summary of its history"
 MESSAGE = "a message from its parent"
 
-_BREATH = 1000  # ms between an answer and the same question to another agent: graphs start their nodes one by one
+_BREATH = 1000  # ms between an answer and the same question to another agent: graphs start nodes one by one
 _TOOLS = 600_000  # ms that an agent's tools may take
 
 
 @dataclass(slots=True)
 class OpenTurn:
-    """A turn while its calls are gathered."""
+    """A turn while its calls are collected."""
 
     number: int
     user: str
@@ -32,139 +32,139 @@ class OpenTurn:
     latest: dict[int, ModelCall] = field(default_factory=dict)  # per root agent, its latest call
 
     def is_going(self, at: int) -> bool:
-        """Whether some agent still had to go on at a moment, or had only just answered: no user is so quick."""
+        """Whether an agent of the turn was still at work at a time, or had just answered."""
         return any(call.ended_at is None or at < call.ended_at + _patience(call) for call in self.latest.values())
 
 
 def _patience(call: ModelCall) -> int:
-    """How long after its end an agent may still be at it, in ms."""
+    """For how many ms after a call its agent counts as at work."""
     return _TOOLS if any(tool.kind != "server" for tool in call.tool_calls) else _BREATH
 
 
 class CauseAssigner:
-    """Walks the calls in order of start and says of each why it was made and in which turn."""
+    """Assigns causes and turns to calls, in the order of their starts."""
 
     def __init__(
         self,
         calls: Sequence[ModelCall],
         links: Mapping[int, ThreadPlace],
-        speakers: Mapping[int, AgentDraft],
-        asked: Sequence[RequestedTool],
-        aside: Mapping[int, SideCall],
-        letters: AgentMessages,
+        agents: Mapping[int, AgentDraft],
+        requested: Sequence[RequestedTool],
+        side_calls: Mapping[int, SideCall],
+        agent_messages: AgentMessages,
         joined: Mapping[int, Sequence[Link]],
     ) -> None:
         self.causes: dict[int, Cause] = {}
         self.turn_of: dict[int, OpenTurn] = {}
         self.turns: list[OpenTurn] = []
-        self._links, self._speakers, self._aside, self._letters = links, speakers, aside, letters
+        self._links, self._agents, self._side_calls, self._agent_messages = links, agents, side_calls, agent_messages
         self._joined = joined
         self._answered: dict[int, list[RequestedTool]] = {}
-        for use in asked:
+        for use in requested:
             if use.result_call is not None:
                 self._answered.setdefault(use.result_call, []).append(use)
         for call in calls:
-            self._tell(call)
+            self._assign(call)
 
-    def _tell(self, call: ModelCall) -> None:
-        aside = self._aside.get(call.number)
-        if aside is not None:
-            self.causes[call.number] = Cause("side_call", aside.beside, detail=aside.detail)
+    def _assign(self, call: ModelCall) -> None:
+        side_calls = self._side_calls.get(call.number)
+        if side_calls is not None:
+            self.causes[call.number] = Cause("side_call", side_calls.beside, detail=side_calls.detail)
             return
-        speaker = self._speakers[self._links[call.number].thread]
-        cause = self._cause(call, self._links[call.number], speaker)
+        agent = self._agents[self._links[call.number].thread]
+        cause = self._cause(call, self._links[call.number], agent)
         self.causes[call.number] = cause
-        turn = self._turn(call, cause, speaker)
+        turn = self._turn(call, cause, agent)
         turn.calls.append(call.number)
-        if parent_of(speaker) is None:
-            turn.latest[speaker.number] = call
+        if parent_of(agent) is None:
+            turn.latest[agent.number] = call
         self.turn_of[call.number] = turn
 
-    def _turn(self, call: ModelCall, cause: Cause, speaker: AgentDraft) -> OpenTurn:
-        known = self._turn_before(call, cause, speaker)
+    def _turn(self, call: ModelCall, cause: Cause, agent: AgentDraft) -> OpenTurn:
+        known = self._turn_before(call, cause, agent)
         if known is not None:
             return known
         messages = call.request.messages
         user = last_words(messages[self._links[call.number].new_from :]) or last_words(messages) or _raw(messages)
-        beside = self._beside(user, call, speaker)
+        beside = self._beside(user, call, agent)
         if beside is not None:
             return beside
         turn = OpenTurn(len(self.turns) + 1, user)
         self.turns.append(turn)
         return turn
 
-    def _beside(self, user: str, call: ModelCall, speaker: AgentDraft) -> OpenTurn | None:
-        """The turn that another agent is at, with the very same words of the user: one question to several agents."""
+    def _beside(self, user: str, call: ModelCall, agent: AgentDraft) -> OpenTurn | None:
+        """The turn of another agent at work on the same user message: one question to several agents."""
         last = self.turns[-1] if self.turns else None
-        if last is None or not user or last.user != user or speaker.number in last.latest:
+        if last is None or not user or last.user != user or agent.number in last.latest:
             return None
         if identity(call).key is not None or not last.is_going(call.at):
             return None
         return last
 
-    def _turn_before(self, call: ModelCall, cause: Cause, speaker: AgentDraft) -> OpenTurn | None:
-        """The turn that a call belongs to if it opens none: its thread's, or for a subagent its starter's."""
+    def _turn_before(self, call: ModelCall, cause: Cause, agent: AgentDraft) -> OpenTurn | None:
+        """The turn of a call that starts none: its thread's, or for a subagent that of the call that started it."""
         if cause.kind == "turn_start":
             return None
-        origin = self._links[call.number].parent if parent_of(speaker) is None else cause.call
+        origin = self._links[call.number].parent if parent_of(agent) is None else cause.call
         if origin is None:
-            origin = cause.call if cause.kind == "report" else speaker.started_by
+            origin = cause.call if cause.kind == "report" else agent.started_by
         return self._last_turn(origin)
 
     def _last_turn(self, number: int | None) -> OpenTurn | None:
-        """The turn of a call; of the call that it went on from, if it is a side call."""
-        while number is not None and number in self._aside:
+        """The turn of a call; for a side call, of the call that it continues."""
+        while number is not None and number in self._side_calls:
             link = self._links.get(number)
             number = link.parent if link is not None else None
         return self.turn_of.get(number) if number is not None else None
 
-    def _cause(self, call: ModelCall, link: ThreadPlace, speaker: AgentDraft) -> Cause:
+    def _cause(self, call: ModelCall, link: ThreadPlace, agent: AgentDraft) -> Cause:
         if link.relation == "retry":
             return Cause("retry", link.parent, detail=link.detail)
-        first_of_agent = speaker.first_call is call
-        if first_of_agent and speaker.parent is not None:
-            tools = (speaker.use.call.name,) if speaker.use is not None else ()
-            kind: CauseKind = "handoff" if speaker.handed else "subagent"
-            return Cause(kind, speaker.started_by, tools, speaker.basis, MESSAGE if speaker.resumed else None)
+        first_of_agent = agent.first_call is call
+        if first_of_agent and agent.parent is not None:
+            tools = (agent.use.call.name,) if agent.use is not None else ()
+            kind: CauseKind = "handoff" if agent.handed else "subagent"
+            return Cause(kind, agent.started_by, tools, agent.basis, MESSAGE if agent.resumed else None)
         fresh = call.request.messages[link.new_from if link.parent is not None else 0 :]
         if link.relation == "compaction":
-            return self._compacted(call, link, speaker)
+            return self._compacted(call, link, agent)
         start = len(call.request.messages) - len(fresh)
-        spoken = self._letters.spoken.get(call.number, ())
+        spoken = self._agent_messages.spoken.get(call.number, ())
         if call.number in self._joined:
             return Cause("report", self._joined[call.number][-1].from_call, (), "data_flow")
         trailing = fresh[after_answer(fresh) :]
         first = start + len(fresh) - len(trailing)
         own = tuple(message for index, message in enumerate(trailing, first) if index not in spoken)
         if last_words(own):
-            return self._new_words(call, link, speaker)
+            return self._new_words(call, link, agent)
         if spoken and not self._answered.get(call.number):
-            return self._heard(call, speaker)
+            return self._heard(call, agent)
         return self._results(call, link, trailing)
 
-    def _heard(self, call: ModelCall, speaker: AgentDraft) -> Cause:
-        """Nothing is new but what another agent said."""
-        heard = [link for link in self._letters.heard.get(call.number, ()) if link.to_agent == speaker.number]
+    def _heard(self, call: ModelCall, agent: AgentDraft) -> Cause:
+        """The cause of a call whose only new content is a message of another agent."""
+        heard = [link for link in self._agent_messages.heard.get(call.number, ()) if link.to_agent == agent.number]
         if not heard:
             return Cause("continuation", self._links[call.number].parent, detail="another agent's message")
         last = heard[-1]
         tools = (last.tool,) if last.tool is not None else ()
-        if last.kind == "message" and parent_of(speaker) is not None:
+        if last.kind == "message" and parent_of(agent) is not None:
             return Cause("subagent", last.from_call, tools, last.basis, MESSAGE)
         return Cause("report", last.from_call, tools, last.basis)
 
-    def _new_words(self, call: ModelCall, link: ThreadPlace, speaker: AgentDraft) -> Cause:
-        if parent_of(speaker) is not None:  # nobody but its parent speaks to a subagent
+    def _new_words(self, call: ModelCall, link: ThreadPlace, agent: AgentDraft) -> Cause:
+        if parent_of(agent) is not None:  # only its parent sends messages to a subagent
             return Cause("continuation", link.parent, basis=_basis(link), detail="a new message to the subagent")
         twin = f"the same request as call {link.twin}" if link.twin is not None else None
         return Cause("turn_start", link.parent, basis=_basis(link), detail=link.detail or twin)
 
-    def _compacted(self, call: ModelCall, link: ThreadPlace, speaker: AgentDraft) -> Cause:
-        """A history that was summed up: the user may have said something after it, or an agent goes on by itself."""
+    def _compacted(self, call: ModelCall, link: ThreadPlace, agent: AgentDraft) -> Cause:
+        """The cause of a call after a compaction: a new user message, or the agent continues by itself."""
         before = self._last_turn(link.parent)
-        asked = [words for message in call.request.messages if (words := user_words(message))]
-        summed = 0 if link.by_id else 1  # the summary itself stands in a user message, unless the provider made it
-        if parent_of(speaker) is None and len(asked) > summed and before is not None and asked[-1] != before.user:
+        requested = [words for message in call.request.messages if (words := user_words(message))]
+        summed = 0 if link.by_id else 1  # a user message has the summary, unless the provider made it
+        if parent_of(agent) is None and len(requested) > summed and before is not None and requested[-1] != before.user:
             return Cause("turn_start", link.parent, basis=_basis(link) or "data_flow", detail=SUMMARY)
         return Cause("continuation", link.parent, basis=_basis(link) or "data_flow", detail=SUMMARY)
 
@@ -187,7 +187,7 @@ class CauseAssigner:
 
 
 def _sums_up(call: ModelCall) -> bool:
-    """Whether all that a call gave is a summary for the provider's own use."""
+    """Whether the only result of a call is a compaction item."""
     blocks = [block for m in call.response.messages for block in m.blocks] if call.response is not None else []
     return any(isinstance(b, Control) and b.kind == "compaction" for b in blocks) and not call.tool_calls
 
@@ -197,6 +197,6 @@ def _basis(link: ThreadPlace) -> LinkBasis | None:
 
 
 def _raw(messages: Sequence[Message]) -> str:
-    """The last user message as it stands, where nothing in it looks like the user's own words."""
+    """The last user message, harness text included."""
     texts = [b.text for m in messages if m.role == "user" for b in m.blocks if isinstance(b, Text)]
     return texts[-1].strip() if texts else ""

@@ -1,4 +1,4 @@
-"""What flows between agents: a task in a tool call's arguments, an answer in a tool's result."""
+"""Data flow between agents: a task in a tool call's arguments, an answer in a tool's result."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from wiretape.runs.keys import canonical
 from wiretape.runs.tools import RequestedTool
 
 TOKEN = re.compile(r"[\w./#-]+")  # an id, a name, a word
-_WHOLE = 8  # a closed tool call must have carried at least so many characters to be taken for the start of an agent
-_PART = 20  # a text this long counts when it is only part of another
-_OPEN = 100  # open tool calls looked at, latest first
-_KEPT = 2 * _OPEN  # and remembered: what nobody ever answers must not pile up
+_WHOLE = 8  # characters of the shortest task in a tool call that already has its result
+_PART = 20  # characters of the shortest text that counts as a part of another
+_OPEN = 100  # open tool calls that are compared, latest first
+_KEPT = 2 * _OPEN  # open tool calls that are remembered: some never get a result
 
 
 def strings(value: Json) -> Iterator[str]:
@@ -25,7 +25,7 @@ def strings(value: Json) -> Iterator[str]:
 
 
 def parsed(text: str) -> Json:
-    """The JSON value that a text spells, or the text itself."""
+    """The text parsed as JSON; the text itself if it is not JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -33,12 +33,12 @@ def parsed(text: str) -> Json:
 
 
 def carried(text: str) -> tuple[str, ...]:
-    """What a tool's arguments or result carry: the whole text, and every string inside if it is JSON."""
+    """The texts in a tool's arguments or result: the whole, and every string inside if it is JSON."""
     return tuple(dict.fromkeys((text.strip(), *strings(parsed(text)))))
 
 
 def overlap(value: str, text: str) -> int:
-    """Characters of one that stand in the other, if that is enough to mean something; else 0."""
+    """The length of the shorter text if the longer one contains it and it is long enough; else 0."""
     short, long = (value, text) if len(value) <= len(text) else (text, value)
     if len(short) < _PART and 2 * len(short) < len(long):
         return 0
@@ -46,7 +46,7 @@ def overlap(value: str, text: str) -> int:
 
 
 def _carries(use: RequestedTool, value: str, text: str) -> int:
-    """How much of a tool call's value a first message holds. Less is enough if the message names the tool, too."""
+    """The overlap of a tool call's value and a first message. A short value counts if the message names the tool."""
     size = overlap(value, text)
     if not size and len(value) >= _WHOLE and value in text and use.call.name in text:
         return len(value)
@@ -54,7 +54,7 @@ def _carries(use: RequestedTool, value: str, text: str) -> int:
 
 
 class Tasks:
-    """Tool calls by what their arguments carry, for the calls up to a moment."""
+    """The tool calls up to a time, by the texts in their arguments."""
 
     def __init__(self) -> None:
         self._by_value: dict[str, list[RequestedTool]] = {}
@@ -63,7 +63,7 @@ class Tasks:
         self._results: dict[int, tuple[str, ...]] = {}
 
     def add(self, use: RequestedTool) -> None:
-        if use.call.kind == "server":  # the provider runs it, and starts no agent of ours
+        if use.call.kind == "server":  # the provider runs it, so it starts no agent
             return
         values = self._values[id(use)] = (*carried(use.call.arguments), canonical(use.call.arguments))
         for value in values:
@@ -71,19 +71,19 @@ class Tasks:
         self._open.append(use)
 
     def open_at(self, number: int) -> list[RequestedTool]:
-        """The tools at work when call `number` started, latest first, as many as are worth looking at."""
+        """The latest tool calls without a result when call `number` started, latest first."""
         self._open = [use for use in self._open[-_KEPT:] if use.is_open(number)]
         return self._open[: -_OPEN - 1 : -1]
 
     def result_of(self, use: RequestedTool) -> tuple[str, ...]:
-        """What a tool's result carries; read once."""
+        """The texts in a tool's result, cached."""
         found = self._results.get(id(use))
         if found is None:
             found = self._results[id(use)] = carried(use.result.text) if use.result is not None else ()
         return found
 
     def started_by(self, texts: Sequence[str], number: int, at: int) -> RequestedTool | None:
-        """The tool call whose arguments carry one of these texts: whole before part, at work before done."""
+        """The tool call with one of the texts in its arguments: whole before part, open before answered."""
         whole = next(self._whole(texts, number, at), None)
         if whole is not None:
             return whole
@@ -99,14 +99,14 @@ class Tasks:
         return next((use for text in texts if len(text) >= _WHOLE for use in self._done(text, number, at)), None)
 
     def _whole(self, texts: Sequence[str], number: int, at: int) -> Iterator[RequestedTool]:
-        """Tool calls at work that started no agent yet and carry exactly one of the texts, in order."""
+        """Open tool calls that started no agent yet and have exactly one of the texts, in order."""
         for text in texts:
             for use in self._by_value.get(text, ()) or self._by_value.get(canonical(text), ()):
                 if use.agent is None and use.is_open(number) and (use.at is None or use.at <= at):
                     yield use
 
     def _size(self, use: RequestedTool, texts: Sequence[str], spelled: Sequence[str]) -> int:
-        """How much of the texts a tool call carries; a whole text counts for more than any part."""
+        """The overlap of the texts with a tool call; a whole text counts more than any part."""
         values, most = self._values[id(use)], 0
         for value in values:
             if value in spelled:
@@ -117,7 +117,7 @@ class Tasks:
         return most
 
     def _done(self, text: str, number: int, at: int) -> list[RequestedTool]:
-        """Tool calls that carried a text and got a result before: tools that only set off an agent."""
+        """Tool calls with a text that already have a result: tools that start an agent and return at once."""
         return [
             use
             for use in self._by_value.get(text, ())

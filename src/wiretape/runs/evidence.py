@@ -1,4 +1,4 @@
-"""What a client itself says about who makes a call: session, agent and parent ids in request headers."""
+"""Session, agent and parent ids in request headers: what the client reports about the caller."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CODEX = "x-codex-turn-metadata"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who makes a call, as the client says. `agent` is set for subagents that share their parent's session."""
+    """The caller of a call by the client's headers. `agent` is set for subagents that share their parent's session."""
 
     session: str | None = None
     agent: str | None = None
@@ -31,7 +31,7 @@ class Identity:
 
     @property
     def key(self) -> tuple[str | None, str | None] | None:
-        """Equal for calls of one agent; None when the client says nothing."""
+        """Equal for all calls of an agent; None without headers."""
         return (self.session, self.agent) if self.session or self.agent else None
 
 
@@ -39,7 +39,7 @@ NOBODY = Identity()
 
 
 def identity(call: ModelCall) -> Identity:
-    """Read a call's linking headers."""
+    """The identity in a call's headers."""
     if not call.headers:
         return NOBODY
     headers = dict(call.headers)
@@ -71,6 +71,6 @@ def _string(value: Json, name: str) -> str | None:
 
 
 def retry_count(call: ModelCall) -> int:
-    """What an SDK says about how often it tried before."""
+    """The number of earlier attempts that the SDK reports."""
     value = next((v for name, v in call.headers if name == "x-stainless-retry-count"), "0")
     return int(value) if value.isascii() and value.isdigit() else 0

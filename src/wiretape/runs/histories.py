@@ -1,4 +1,4 @@
-"""Every history of a tape as paths in one tree, so that finding what a call continues costs its new content only."""
+"""A tree of all histories of a tape: finding the call that a call continues costs only its new content."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from wiretape.runs.agent_identity import system_of
 from wiretape.runs.keys import ContentKeys
 
 ROOT = 0
-_FEW = 32  # equal histories looked at from either end: a poll may ask the same a thousand times
+_FEW = 32  # the first and last calls with equal histories that are compared: a poll may repeat a call 1,000 times
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryMark:
-    """A place on a path where an earlier request, or its answer, ended: the node, and the first message after it."""
+    """The end of an earlier request or answer on a path: its node, and the index of the message after it."""
 
     node: int
     index: int
-    before: HistoryMark | None  # the next shallower one; paths share what they have in common
+    before: HistoryMark | None  # the mark before it; paths share marks
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPath:
-    """The way a request took through the tree."""
+    """The path of a request in the tree."""
 
     end: int
-    mark: HistoryMark | None  # the deepest
-    known: int  # the deepest node that was there before
+    mark: HistoryMark | None  # the last one
+    known: int  # the last node that existed before
     known_index: int
 
     def marks(self) -> Iterator[HistoryMark]:
-        """Deep to shallow."""
+        """The marks, last first."""
         mark = self.mark
         while mark is not None:
             yield mark
@@ -40,35 +40,35 @@ class HistoryPath:
 
 
 def few(numbers: Sequence[int]) -> Sequence[int]:
-    """The first and the last of many."""
+    """The first and the last of the numbers, if there are many."""
     return tuple(numbers) if len(numbers) <= 2 * _FEW else (*numbers[:_FEW], *numbers[-_FEW:])
 
 
 class HistoryTree:
-    """A tree of atoms. A node is a history; `requests` and `answers` say which calls' histories end there."""
+    """A tree of atoms. A node is a history; the requests and answers that end there are known."""
 
     def __init__(self, keys: ContentKeys) -> None:
         self._keys = keys
         self._child: dict[tuple[int, int], int] = {}
         self._requests: dict[int, list[int]] = {}
         self._answers: dict[int, list[int]] = {}
-        self._recorded: list[int | None] = [None]  # per node: the last call whose recorded answer lies on its path
+        self._recorded: list[int | None] = [None]  # by node: the last call whose recorded answer is on its path
         self._shortcuts: dict[int, tuple[tuple[Message, ...], int, HistoryMark]] = {}
 
     def requests_at(self, node: int) -> Sequence[int]:
-        """Calls whose requests end here, the earliest and the latest of them."""
+        """The calls whose requests end at the node: the first and the last ones."""
         return few(self._requests.get(node, ()))
 
     def answers_at(self, node: int) -> Sequence[int]:
-        """Calls whose answers end here, the earliest and the latest of them."""
+        """The calls whose answers end at the node: the first and the last ones."""
         return few(self._answers.get(node, ()))
 
     def recorded_at(self, node: int) -> int | None:
-        """The last call whose recorded answer is part of this history."""
+        """The last call whose recorded answer is in this history."""
         return self._recorded[node]
 
     def walk(self, call: ModelCall, base: int = ROOT) -> HistoryPath:
-        """Follow a request's history from `base`, adding what is new."""
+        """Follow a request's history from `base`, and add its new part."""
         messages = call.request.messages
         mark = self._resume(messages) if base == ROOT else None
         node, start = (mark.node, mark.index) if mark is not None else (base, 0)
@@ -92,7 +92,7 @@ class HistoryTree:
         return child
 
     def _resume(self, messages: tuple[Message, ...]) -> HistoryMark | None:
-        """Where an earlier request's very same messages end in this one."""
+        """The end of an earlier request in this one, if both have the same message objects."""
         for last in range(len(messages) - 1, -1, -1):
             found = self._shortcuts.get(id(messages[last]))
             if found is None:
@@ -105,7 +105,7 @@ class HistoryTree:
         return None
 
     def record(self, number: int, call: ModelCall, path: HistoryPath) -> int:
-        """Remember a call's request and answer; gives the node after its answer."""
+        """Add a call's request and answer; return the node after its answer."""
         self._requests.setdefault(path.end, []).append(number)
         messages = call.request.messages
         if messages and (call.request.held or call.request.previous_response_id is None):

@@ -1,8 +1,8 @@
-"""What counts as the same content when two histories are compared.
+"""Keys of message content, by which histories are compared.
 
-Clients resend history with small liberties: ids, cache markers, reasoning left out, arguments spelled anew, a string
-where a list of one part was. A message is reduced to *atoms* that survive all of it; equal atoms get equal numbers.
-System text is left out: it holds clocks, and is compared by `agent_identity`.
+Clients resend a history with small changes: other ids, cache markers, no reasoning, arguments with another spelling, a
+string instead of a list of one part. A message is reduced to *atoms* without all this; equal atoms get equal numbers.
+System messages have none: they contain clocks, and `agent_identity` compares them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOVING = frozenset({"cachecontrol", "thoughtsignature"})
 
 
 def canonical(arguments: str) -> str:
-    """Tool arguments, spelled one way: compared as JSON where they are JSON."""
+    """Tool arguments in one spelling: sorted JSON, or stripped text."""
     try:
         return spelled(orjson.loads(arguments)) if arguments else "{}"
     except orjson.JSONDecodeError:
@@ -39,7 +39,7 @@ def spelled(value: Json) -> str:
 
 
 class ContentKeys:
-    """Numbers for what messages say; each message object is read once."""
+    """The numbers of atoms. Each message object is read once."""
 
     __slots__ = ("_atoms", "_equal", "_seen")
 
@@ -49,18 +49,18 @@ class ContentKeys:
         self._equal: dict[tuple[str, tuple[Block, ...]], tuple[int, ...]] = {}
 
     def of(self, message: Message) -> tuple[int, ...]:
-        """The numbers of a message's atoms; none for what is not compared."""
+        """The numbers of a message's atoms; empty if it is not compared."""
         found = self._seen.get(id(message))
         if found is None:
             found = self._seen[id(message)] = (message, self._read(message))
         return found[1]
 
     def _read(self, message: Message) -> tuple[int, ...]:
-        """A message's numbers. Another object that says the very same is only looked up."""
+        """The numbers of a message; an equal message is only looked up."""
         key = (message.role, message.blocks)
         try:
             known = self._equal.get(key)
-        except TypeError:  # a block that holds raw JSON
+        except TypeError:  # a block with raw JSON is not hashable
             return tuple(self._number(atom) for atom in atoms(message))
         if known is None:
             known = self._equal[key] = tuple(self._number(atom) for atom in atoms(message))
@@ -74,7 +74,7 @@ class ContentKeys:
 
 
 def atoms(message: Message) -> Iterator[Atom]:
-    """The parts of a message that must be equal for two histories to be the same; neighbouring texts are one."""
+    """The parts of a message that must be equal in equal histories; adjacent texts are joined."""
     if message.role == "system":
         return
     texts: list[str] = []
@@ -101,7 +101,7 @@ def _text(role: str, texts: list[str]) -> Iterator[Atom]:
 
 
 def _calls_as_text(said: str) -> tuple[str, tuple[Atom, ...]]:
-    """Tool calls that a framework sends back as plain text, spelled as Python: what was said before, and the calls."""
+    """The text before tool calls that a framework sends back as Python text, and the calls."""
     before, _, after = said.rpartition(_CALLS_AS_TEXT)
     try:
         calls = ast.literal_eval(after.strip())
@@ -118,7 +118,7 @@ def _respelled(arguments: Json) -> str:
 
 def _atom(block: Block) -> Atom | None:
     match block:
-        case ToolCall(kind="server") | ToolResult(kind="server"):  # clients may leave out what the provider ran
+        case ToolCall(kind="server") | ToolResult(kind="server"):  # clients may omit tools that the provider ran
             return None
         case ToolCall():
             return ("call", block.name, canonical(block.arguments))
@@ -135,7 +135,7 @@ def _atom(block: Block) -> Atom | None:
 
 
 def _plain(value: Json, depth: int = 4) -> Json:
-    """A wire's own block without what comes and goes, its members' names in one spelling (Gemini has two)."""
+    """A wire's own block without volatile members, and with member names in one spelling (Gemini has two)."""
     if not isinstance(value, dict) or not depth:
         return value
     named = {key.replace("_", "").lower(): member for key, member in value.items()}

@@ -1,4 +1,4 @@
-"""Puts a tape's model calls into their places: threads, agents, tool results, turns, causes."""
+"""Build the run of a tape: threads, agents, tool results, turns and causes of its model calls."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from wiretape.model.call import ModelCall, ServedToolCall
 from wiretape.model.run import Agent, Link, Run, Step, Thread, ToolUse, Turn
 from wiretape.runs.agents.agent_messages import AgentMessages, joins, parent_of
-from wiretape.runs.agents.assigner import AgentAssigner, AgentDraft, named
-from wiretape.runs.agents.links import LinkContext, gathered
+from wiretape.runs.agents.assigner import AgentAssigner, AgentDraft, named_agents
+from wiretape.runs.agents.links import LinkContext, collect_links
 from wiretape.runs.agents.names import AgentNames
 from wiretape.runs.causes import CauseAssigner
 from wiretape.runs.sidecalls import SideCall, find_side_calls
@@ -20,96 +20,99 @@ from wiretape.runs.words import answer_text
 def build_run(
     calls: Sequence[ModelCall], other_exchanges: Sequence[int] = (), served: Sequence[ServedToolCall] = ()
 ) -> Run:
-    """Which call continues which, who made it, why, and for which turn. Calls are taken by number.
-
-    `served`: the tool calls that tool servers on the tape got.
-    """
+    """Link model calls into a run. `served`: the tool calls that tool servers on the tape received."""
     ordered = sorted(calls, key=lambda call: call.number)
-    weaver = ThreadBuilder(ordered)
-    asked = pair(ordered, weaver.links, weaver.strands)
-    aside = find_side_calls(ordered, weaver.links, weaver.identities, weaver.strands)
+    builder = ThreadBuilder(ordered)
+    requested = pair(ordered, builder.links, builder.drafts)
+    side_calls = find_side_calls(ordered, builder.links, builder.identities, builder.drafts)
     by_number = {call.number: call for call in ordered}
-    pair_served(asked, served, by_number)
-    casting = AgentAssigner(by_number, weaver.links, weaver.identities, weaver.strands, asked, aside)
-    casting.cast()
-    kept = {number: why for number, why in aside.items() if number not in casting.linked}
-    names = AgentNames(casting.speakers, weaver.identities)
-    letters = AgentMessages(ordered, weaver.links, casting.by_thread, asked, names, kept)
-    joined = joins(ordered, weaver.links, casting.by_thread, kept)
-    story = CauseAssigner(ordered, weaver.links, casting.by_thread, asked, kept, letters, joined)
-    calls_of = _calls_of(weaver, casting, kept)
-    places, strands, by_thread = weaver.links, weaver.strands, casting.by_thread
-    links = gathered(
-        LinkContext(by_number, places, strands, by_thread, _placed(asked, kept), names, letters, joined, calls_of)
+    pair_served(requested, served, by_number)
+    assigner = AgentAssigner(by_number, builder.links, builder.identities, builder.drafts, requested, side_calls)
+    assigner.assign()
+    kept = {number: why for number, why in side_calls.items() if number not in assigner.linked}
+    names = AgentNames(assigner.agents, builder.identities)
+    agent_messages = AgentMessages(ordered, builder.links, assigner.by_thread, requested, names, kept)
+    joined = joins(ordered, builder.links, assigner.by_thread, kept)
+    cause_assigner = CauseAssigner(ordered, builder.links, assigner.by_thread, requested, kept, agent_messages, joined)
+    calls_of = _calls_of(builder, assigner, kept)
+    places, drafts, by_thread = builder.links, builder.drafts, assigner.by_thread
+    links = collect_links(
+        LinkContext(
+            by_number, places, drafts, by_thread, _placed(requested, kept), names, agent_messages, joined, calls_of
+        )
     )
-    return _assemble(ordered, weaver, casting, asked, story, kept, links, other_exchanges)
+    return _assemble(ordered, builder, assigner, requested, cause_assigner, kept, links, other_exchanges)
 
 
-def _calls_of(weaver: ThreadBuilder, casting: AgentAssigner, aside: Mapping[int, SideCall]) -> dict[int, list[int]]:
-    """Per agent, the numbers of its calls, in order."""
+def _calls_of(
+    builder: ThreadBuilder, assigner: AgentAssigner, side_calls: Mapping[int, SideCall]
+) -> dict[int, list[int]]:
+    """The call numbers of each agent, in order."""
     found: dict[int, list[int]] = {}
-    for number in sorted(weaver.links):
-        if number not in aside:
-            found.setdefault(casting.by_thread[weaver.links[number].thread].number, []).append(number)
+    for number in sorted(builder.links):
+        if number not in side_calls:
+            found.setdefault(assigner.by_thread[builder.links[number].thread].number, []).append(number)
     return found
 
 
-def _placed(asked: Sequence[RequestedTool], aside: Mapping[int, SideCall]) -> list[RequestedTool]:
-    return [use for use in asked if use.call_number not in aside]
+def _placed(requested: Sequence[RequestedTool], side_calls: Mapping[int, SideCall]) -> list[RequestedTool]:
+    return [use for use in requested if use.call_number not in side_calls]
 
 
 def _assemble(
     calls: Sequence[ModelCall],
-    weaver: ThreadBuilder,
-    casting: AgentAssigner,
-    asked: Sequence[RequestedTool],
-    story: CauseAssigner,
-    aside: Mapping[int, SideCall],
+    builder: ThreadBuilder,
+    assigner: AgentAssigner,
+    requested: Sequence[RequestedTool],
+    cause_assigner: CauseAssigner,
+    side_calls: Mapping[int, SideCall],
     links: tuple[Link, ...],
     other_exchanges: Sequence[int],
 ) -> Run:
-    threads = _threads(weaver, casting.by_thread, aside)
+    threads = _threads(builder, assigner.by_thread, side_calls)
     places = {number: (thread.agent, thread.number) for thread in threads for number in thread.calls}
-    agents = named(casting.speakers) or ((Agent(0, "root"),) if calls else ())
-    for number in aside:
-        places[number] = _place_beside(number, aside, places) or (0, len(threads))
+    agents = named_agents(assigner.agents) or ((Agent(0, "root"),) if calls else ())
+    for number in side_calls:
+        places[number] = _place_beside(number, side_calls, places) or (0, len(threads))
     if any(thread == len(threads) for _, thread in places.values()):
-        threads = (*threads, Thread(len(threads), 0, ()))  # side calls that stand beside nothing
+        threads = (*threads, Thread(len(threads), 0, ()))  # side calls that accompany no call
     reached: dict[int, list[Link]] = {}
     for one in links:
         if one.to_call is not None:
             reached.setdefault(one.to_call, []).append(one)
-    steps = {call.number: _step(call, weaver.links, places, story, reached) for call in calls}
-    roots = {speaker.number for speaker in casting.speakers if parent_of(speaker) is None}
+    steps = {call.number: _step(call, builder.links, places, cause_assigner, reached) for call in calls}
+    roots = {agent.number for agent in assigner.agents if parent_of(agent) is None}
     return Run(
         steps=tuple(steps.values()),
-        turns=tuple(_turn(turn.number, turn.user, [steps[n] for n in turn.calls], roots) for turn in story.turns),
+        turns=tuple(
+            _turn(turn.number, turn.user, [steps[n] for n in turn.calls], roots) for turn in cause_assigner.turns
+        ),
         agents=agents,
         threads=threads,
-        tool_uses=tuple(_tool_use(use) for use in asked),
-        side_calls=tuple(steps[number] for number in sorted(aside)),
+        tool_uses=tuple(_tool_use(use) for use in requested),
+        side_calls=tuple(steps[number] for number in sorted(side_calls)),
         other_exchanges=tuple(other_exchanges),
         links=links,
     )
 
 
 def _threads(
-    weaver: ThreadBuilder, speakers: Mapping[int, AgentDraft], aside: Mapping[int, SideCall]
+    builder: ThreadBuilder, agents: Mapping[int, AgentDraft], side_calls: Mapping[int, SideCall]
 ) -> tuple[Thread, ...]:
-    kept = [strand for strand in weaver.strands if strand.calls[0] not in aside]
+    kept = [draft for draft in builder.drafts if draft.calls[0] not in side_calls]
     return tuple(
-        Thread(number, speakers[strand.number].number, tuple(strand.calls), strand.from_call)
-        for number, strand in enumerate(kept)
+        Thread(number, agents[draft.number].number, tuple(draft.calls), draft.from_call)
+        for number, draft in enumerate(kept)
     )
 
 
 def _place_beside(
-    number: int, aside: Mapping[int, SideCall], places: Mapping[int, tuple[int, int]]
+    number: int, side_calls: Mapping[int, SideCall], places: Mapping[int, tuple[int, int]]
 ) -> tuple[int, int] | None:
-    """Agent and thread of the call that a side call stands beside, if there is one."""
-    beside = aside[number].beside
-    if beside is not None and beside in aside:
-        beside = aside[beside].beside
+    """Agent and thread of the call that a side call accompanies; None if it accompanies none."""
+    beside = side_calls[number].beside
+    if beside is not None and beside in side_calls:
+        beside = side_calls[beside].beside
     return places.get(beside) if beside is not None else None
 
 
@@ -117,18 +120,18 @@ def _step(
     call: ModelCall,
     links: Mapping[int, ThreadPlace],
     places: Mapping[int, tuple[int, int]],
-    story: CauseAssigner,
+    cause_assigner: CauseAssigner,
     reached: Mapping[int, Sequence[Link]],
 ) -> Step:
     agent, thread = places[call.number]
-    link, turn = links.get(call.number), story.turn_of.get(call.number)
+    link, turn = links.get(call.number), cause_assigner.turn_of.get(call.number)
     new_from = link.new_from if link is not None and link.relation in ("continues", "retry") else 0
     return Step(
         call,
         agent,
         thread,
         turn.number if turn is not None else None,
-        story.causes[call.number],
+        cause_assigner.causes[call.number],
         new_from,
         tuple(reached.get(call.number, ())),
     )

@@ -1,4 +1,4 @@
-"""Calls outside the loop: titles, summaries, routers, token counts. When unsure, a call is not one of them."""
+"""Find side calls: titles, summaries, routers, token counts. In doubt, a call is not a side call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wiretape.runs.evidence import Identity
 from wiretape.runs.threads import ThreadDraft, ThreadPlace, failed
 from wiretape.runs.words import beside, last_words, user_words
 
-_BESIDE = 8  # a side call starts so close (in calls) to the call it stands beside
+_BESIDE = 8  # calls between a side call and the call that it accompanies, at most
 _PURPOSES = (
     ("title", re.compile(r"\btitles?\b|标题|\btopic\b", re.IGNORECASE)),
     ("summary", re.compile(r"\bsummar(?:y|i[sz]e|i[sz]ing)\b|总结|摘要", re.IGNORECASE)),
@@ -24,7 +24,7 @@ _PURPOSES = (
 
 @dataclass(frozen=True, slots=True)
 class SideCall:
-    """A side call: the call it stands beside, and what it seems to be for. `plain`: it says so itself."""
+    """A side call: the call that it accompanies, and its likely purpose. `plain`: its text states the purpose."""
 
     beside: int | None
     detail: str
@@ -32,7 +32,7 @@ class SideCall:
 
 
 def purpose(call: ModelCall) -> str | None:
-    """What a call without tools seems to be for, by its own words."""
+    """The likely purpose of a call without tools, by its texts."""
     said = system_text(call.request)[:2000] or "\n".join(user_words(m) for m in call.request.messages)[:2000]
     return next((name for name, pattern in _PURPOSES if pattern.search(said)), None)
 
@@ -41,18 +41,18 @@ def find_side_calls(
     calls: Sequence[ModelCall],
     links: Mapping[int, ThreadPlace],
     identities: Mapping[int, Identity],
-    strands: Sequence[ThreadDraft],
+    drafts: Sequence[ThreadDraft],
 ) -> dict[int, SideCall]:
-    """Call number -> what makes it a side call. Calls of other kinds are always aside."""
+    """The side calls by call number. Calls that are not inferences are always side calls."""
     found = _others(calls, identities)
     place = {call.number: index for index, call in enumerate(calls)}
-    for strand in strands:
-        index = place[strand.calls[0]]
+    for draft in drafts:
+        index = place[draft.calls[0]]
         call = calls[index]
-        alone = len(strand.calls) == 1 and links[call.number].relation in ("first", "fork")
-        asked = beside(call.request.messages)
-        if alone and asked is not None:
-            found[call.number] = SideCall(strand.from_call, asked, True)
+        alone = len(draft.calls) == 1 and links[call.number].relation in ("first", "fork")
+        requested = beside(call.request.messages)
+        if alone and requested is not None:
+            found[call.number] = SideCall(draft.from_call, requested, True)
         elif not alone or call.request.tools or call.tool_calls:
             continue
         elif (main := _main(call, calls[max(0, index - _BESIDE) : index + _BESIDE + 1], identities)) is not None:
@@ -63,7 +63,7 @@ def find_side_calls(
 
 
 def _main(call: ModelCall, near: Sequence[ModelCall], identities: Mapping[int, Identity]) -> ModelCall | None:
-    """The nearest call of an agent that a lone call without tools accompanies."""
+    """The nearest call of an agent that a single call without tools accompanies."""
     able = [other for other in near if other.request.tools and other.kind == "inference"]
     return next((other for other in _closest(able, call) if _stands_beside(call, other, identities)), None)
 
@@ -84,7 +84,7 @@ def _closest(near: Sequence[ModelCall], call: ModelCall) -> list[ModelCall]:
 
 
 def _others(calls: Sequence[ModelCall], identities: Mapping[int, Identity]) -> dict[int, SideCall]:
-    """Calls that are no inferences. Each belongs to the inference before it by the same client, else to the next."""
+    """Calls that are not inferences. Each accompanies the client's inference before it, else the next one."""
     inferences: dict[object, list[int]] = {}
     for call in calls:
         if call.kind == "inference":
@@ -100,7 +100,7 @@ def _others(calls: Sequence[ModelCall], identities: Mapping[int, Identity]) -> d
 
 
 def _stands_beside(call: ModelCall, main: ModelCall, identities: Mapping[int, Identity]) -> bool:
-    """Whether a lone call without tools accompanies a call of an agent that has some."""
+    """Whether a single call without tools accompanies a call of an agent with tools."""
     if same_system(call.request, main.request) and system_text(call.request):
         return False
     ours, theirs = identities[call.number].key, identities[main.number].key
@@ -108,7 +108,7 @@ def _stands_beside(call: ModelCall, main: ModelCall, identities: Mapping[int, Id
         return True
     if ours is not None and theirs is not None:
         return False
-    asked = last_words(main.request.messages)
-    if not asked or purpose(call) is None or failed(call):
-        return False  # another agent, for all one can see
-    return any(asked in user_words(message) for message in call.request.messages)
+    requested = last_words(main.request.messages)
+    if not requested or purpose(call) is None or failed(call):
+        return False  # probably another agent
+    return any(requested in user_words(message) for message in call.request.messages)

@@ -1,8 +1,7 @@
-"""Which call continues which. Calls are taken in the order of their starts; when they ended does not count.
+"""Link calls that continue each other into threads, in the order of their starts; the times of their ends do not count.
 
-Evidence, best first: ids (`previous_response_id` and its like), the same history, ids of tool results, the same last
-answer (a history that was trimmed), a request whose answer was edited. What continues a call that was continued
-before is a fork: a new thread.
+Evidence, best first: ids (such as `previous_response_id`), the same history, ids of tool results, the same last answer
+(a trimmed history), a request with an edited answer. A second continuation of a call is a fork: a new thread.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from wiretape.model.call import Control, Message, ModelCall, ToolResult
-from wiretape.runs.agent_identity import common_prefix, same_speaker, same_system, system_text, tool_names
+from wiretape.runs.agent_identity import common_prefix, same_agent, same_system, system_text, tool_names
 from wiretape.runs.evidence import Identity, identity, retry_count
 from wiretape.runs.histories import HistoryPath, HistoryTree
 from wiretape.runs.keys import ContentKeys
@@ -20,13 +19,13 @@ from wiretape.runs.toolnames import hands_over
 from wiretape.runs.words import after_answer, answer_text, beside, user_words
 
 Relation: TypeAlias = Literal["first", "continues", "retry", "fork", "compaction", "handoff"]
-_SUMMARY = 40  # characters that an answer must have to be recognised inside a later first message
-_LATEST = 100  # threads whose last answer is looked for there
+_SUMMARY = 40  # characters of the shortest answer that is recognized in a later first message
+_LATEST = 100  # threads whose last answer is compared with a first message
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadPlace:
-    """How a call stands to the calls before it. `parent` is a call number; `twin` asked the very same before."""
+    """How a call continues earlier ones. `parent`: a call number; `twin`: an earlier call with the same request."""
 
     relation: Relation
     parent: int | None = None
@@ -39,7 +38,7 @@ class ThreadPlace:
 
 @dataclass(slots=True)
 class ThreadDraft:
-    """A thread while it is being put together."""
+    """A thread while its calls are collected."""
 
     number: int
     calls: list[int] = field(default_factory=list)
@@ -47,20 +46,20 @@ class ThreadDraft:
 
 
 def failed(call: ModelCall) -> bool:
-    """Whether a call gave no whole answer: an error, a cut, nothing at all."""
+    """Whether a call has no complete answer: an error, a cut answer, or none."""
     response = call.response
     return response is None or response.error is not None or response.status >= 400 or not response.complete
 
 
 def conversation(call: ModelCall) -> str | None:
-    """The id of the conversation whose history the provider holds, if the request names one."""
+    """The id of the conversation that the provider stores, if the request names one."""
     held = call.request.settings.get("conversation")
     found = held.get("id") if isinstance(held, dict) else held
     return found if isinstance(found, str) and found else None
 
 
 def _answer_before(messages: tuple[Message, ...], end: int) -> tuple[Message, ...]:
-    """The neighbouring assistant messages that end just before index `end`."""
+    """The adjacent assistant messages that end just before index `end`."""
     start = end
     while start and messages[start - 1].role == "assistant":
         start -= 1
@@ -68,7 +67,7 @@ def _answer_before(messages: tuple[Message, ...], end: int) -> tuple[Message, ..
 
 
 def _summaries(messages: Sequence[Message]) -> Iterator[str]:
-    """What stands for a history that the provider summed up: the opaque item itself."""
+    """The opaque items with which the provider compacted a history."""
     for message in messages:
         for block in message.blocks:
             if isinstance(block, Control) and block.kind == "compaction":
@@ -78,17 +77,17 @@ def _summaries(messages: Sequence[Message]) -> Iterator[str]:
 
 
 class ThreadBuilder:
-    """Takes model calls in order of start and lays them into threads."""
+    """Places model calls, in the order of their starts, into threads."""
 
     def __init__(self, calls: Iterable[ModelCall] = ()) -> None:
         self.links: dict[int, ThreadPlace] = {}
-        self.strands: list[ThreadDraft] = []
+        self.drafts: list[ThreadDraft] = []
         self.identities: dict[int, Identity] = {}
         self._calls: dict[int, ModelCall] = {}
         self._keys = ContentKeys()
         self._histories = HistoryTree(self._keys)
-        self._next: dict[int, int] = {}  # call -> the call that continues or retries it in its thread
-        self._ends: dict[int, int] = {}  # call -> node after its answer
+        self._next: dict[int, int] = {}  # by call: the call that continues or retries it in its thread
+        self._ends: dict[int, int] = {}  # by call: the node after its answer
         self._by_response: dict[str, int] = {}
         self._by_conversation: dict[str, int] = {}
         self._by_tool_id: dict[str, int] = {}
@@ -99,7 +98,7 @@ class ThreadBuilder:
             self.add(call)
 
     def add(self, call: ModelCall) -> ThreadPlace | None:
-        """Place one call. Calls that are no inferences stand outside of threads."""
+        """Place one call. Calls that are not inferences have no thread."""
         self._calls[call.number] = call
         self.identities[call.number] = identity(call)
         if call.kind != "inference":
@@ -108,13 +107,13 @@ class ThreadBuilder:
                 self._ends[call.number] = self._histories.walk(call).end
             return None
         previous = self._previous(call)
-        whole = previous is None or call.request.held  # else only the provider has what came before
+        whole = previous is None or call.request.held  # else only the provider has the history
         path = self._histories.walk(call, 0 if whole or previous is None else self._ends.get(previous, 0))
         link = self._place(call, path, previous)
         if self._handed_over(link, call):
             link = replace(link, relation="handoff", detail=None)
         elif link.relation == "continues" and beside(call.request.messages):
-            link = replace(link, relation="fork")  # what comes next goes on from the call before
+            link = replace(link, relation="fork")  # a later call continues the earlier one
         self._commit(call, link, path)
         return self.links[call.number]
 
@@ -141,7 +140,7 @@ class ThreadBuilder:
         )
 
     def _previous(self, call: ModelCall) -> int | None:
-        """The call that a request names as the one it goes on from: by its id, or by their conversation's."""
+        """The call that a request names as its predecessor, by response id or conversation id."""
         thread = call.request.settings.get("thread")
         named = thread.get("previous_message_id") if isinstance(thread, dict) else None
         wanted = call.request.previous_response_id or named
@@ -155,7 +154,7 @@ class ThreadBuilder:
         return ThreadPlace(relation, parent, new_from, by_id=by_id, detail=detail)
 
     def _akin(self, number: int, call: ModelCall) -> bool:
-        """Whether the client's own ids allow both calls to be of one thread."""
+        """Whether the client's ids allow both calls in one thread."""
         return self.identities[number].key == self.identities[call.number].key
 
     def _retried(self, call: ModelCall, path: HistoryPath) -> int | None:
@@ -164,7 +163,7 @@ class ThreadBuilder:
             for number in self._histories.requests_at(path.end)
             if number not in self._next and self._akin(number, call) and self._is_same_request(number, call)
         ]
-        # A call that started before the other had failed is its sibling, not its retry.
+        # A call that started before the other one failed is parallel to it, not a retry.
         lost = [n for n in same if failed(self._calls[n]) and (self._calls[n].ended_at or 0) <= call.at]
         if lost:
             return lost[0]
@@ -178,16 +177,16 @@ class ThreadBuilder:
         return same_length and same_system(earlier.request, call.request)
 
     def _by_history(self, call: ModelCall, path: HistoryPath) -> ThreadPlace | None:
-        """The deepest earlier answer on the request's path, by the same speaker."""
+        """The last earlier answer of the same agent on the request's path."""
         for mark in path.marks():
             answers = self._histories.answers_at(mark.node)
-            fits = [n for n in answers if self._akin(n, call) and same_speaker(self._calls[n], call)]
+            fits = [n for n in answers if self._akin(n, call) and same_agent(self._calls[n], call)]
             if fits:
                 return self._continue(self._best(fits, call), mark.index)
         return None
 
     def _best(self, numbers: Sequence[int], call: ModelCall) -> int:
-        """Among calls with equal histories: the very same prompt, then not yet continued, then a like prompt."""
+        """Choose among calls with equal histories: same prompt, then not yet continued, then similar prompt."""
         prompt = system_text(call.request)
 
         def rank(number: int) -> tuple[bool, bool, bool, int]:
@@ -199,28 +198,32 @@ class ThreadBuilder:
         return min(numbers, key=rank)
 
     def _by_tool_results(self, call: ModelCall, path: HistoryPath) -> ThreadPlace | None:
-        """History was rewritten, but the results answer an open call's tools by id."""
+        """The call whose tool calls the results answer by id: the history was rewritten."""
         messages = call.request.messages
         start = after_answer(messages)
         for message in messages[start:]:
             for block in message.blocks:
-                asked = self._by_tool_id.get(block.id or "") if isinstance(block, ToolResult) else None
-                if asked is not None and asked not in self._next and self._akin(asked, call):
+                requested = self._by_tool_id.get(block.id or "") if isinstance(block, ToolResult) else None
+                if requested is not None and requested not in self._next and self._akin(requested, call):
                     return ThreadPlace(
-                        "continues", asked, start, by_id=True, detail=self._changed(asked, path, messages[:start])
+                        "continues",
+                        requested,
+                        start,
+                        by_id=True,
+                        detail=self._changed(requested, path, messages[:start]),
                     )
         return None
 
     def _handed_over(self, place: ThreadPlace, call: ModelCall) -> bool:
-        """Whether another agent goes on: another prompt, other tools, and a tool call that says so."""
+        """Whether another agent continues: it has another prompt and other tools, and a tool call hands over."""
         if place.relation != "continues" or place.parent is None or self.identities[call.number].key is not None:
             return False
         before = self._calls[place.parent]
         handing = any(hands_over(tool.name) for tool in before.tool_calls)
-        return handing and not same_speaker(before, call)
+        return handing and not same_agent(before, call)
 
     def _by_last_answer(self, call: ModelCall, path: HistoryPath) -> ThreadPlace | None:
-        """History was trimmed, but its last answer is one that the same speaker got."""
+        """The call of the same agent with the last answer in the request: the history was trimmed."""
         start = after_answer(call.request.messages)
         answer = self._keys.of_all(_answer_before(call.request.messages, start))
         found = self._by_answer.get(answer) if answer else None
@@ -231,7 +234,7 @@ class ThreadBuilder:
         return ThreadPlace("continues", found, start, detail=self._changed(found, path, call.request.messages[:start]))
 
     def _changed(self, number: int, path: HistoryPath, kept: tuple[Message, ...]) -> str:
-        """What became of a call's history and answer in the request that goes on from them, which keeps some of it."""
+        """How the request changed the history and answer that it continues."""
         marks = list(path.marks())
         if any(number in self._histories.answers_at(mark.node) for mark in marks):
             return "with another system prompt and other tools"
@@ -247,7 +250,7 @@ class ThreadBuilder:
         return "its history was rewritten"
 
     def _by_request(self, call: ModelCall, path: HistoryPath) -> ThreadPlace | None:
-        """An earlier request is the start of this one, but what follows is not the answer that was recorded."""
+        """The call whose request is a prefix of this one, although its answer was changed."""
         for mark in path.marks():
             for number in reversed(self._histories.requests_at(mark.node)):
                 if self._went_on(number, mark.index, call):
@@ -259,7 +262,7 @@ class ThreadBuilder:
 
     def _went_on(self, number: int, index: int, call: ModelCall) -> bool:
         messages = call.request.messages
-        if number in self._next or not self._akin(number, call) or not same_speaker(self._calls[number], call):
+        if number in self._next or not self._akin(number, call) or not same_agent(self._calls[number], call):
             return False
         if index >= len(messages):
             return False
@@ -270,16 +273,16 @@ class ThreadBuilder:
         return ThreadPlace("fork", origin, path.known_index) if origin is not None else None
 
     def _sealed(self, call: ModelCall) -> ThreadPlace | None:
-        """A history that the provider summed up: the item that stands for it is one that it gave."""
+        """The call that returned the compaction item in this request."""
         known = (self._by_summary.get(key) for key in _summaries(call.request.messages))
         found = next((number for number in known if number is not None and self._akin(number, call)), None)
         return ThreadPlace("compaction", found, by_id=True) if found is not None else None
 
     def _compacted(self, call: ModelCall) -> ThreadPlace | None:
-        """The first message holds the last answer of a thread of the same speaker: its history was summed up."""
+        """The call whose answer is in the first message of this request: the client compacted the history."""
         opening = "\n".join(user_words(message) for message in call.request.messages)
-        for strand in reversed(self.strands[-_LATEST:]):
-            earlier = self._calls[strand.calls[-1]]
+        for draft in reversed(self.drafts[-_LATEST:]):
+            earlier = self._calls[draft.calls[-1]]
             summary = self._said(earlier)
             if len(summary) < _SUMMARY or summary not in opening or not self._akin(earlier.number, call):
                 continue
@@ -288,7 +291,7 @@ class ThreadBuilder:
         return None
 
     def _said(self, call: ModelCall) -> str:
-        """The words of a call's answer; looked for once."""
+        """The text of a call's answer, cached."""
         found = self._words.get(call.number)
         if found is None:
             said = answer_text(call.response.messages) if call.response is not None else None
@@ -296,21 +299,21 @@ class ThreadBuilder:
         return found
 
     def _speaks_for(self, earlier: ModelCall, call: ModelCall) -> bool:
-        """Whether a summary was made by the same speaker, or by another one out of its history."""
+        """Whether the same agent made the summary, or another one from its history."""
         origin = self.links[earlier.number].parent
-        return same_speaker(earlier, call) or (origin is not None and same_speaker(self._calls[origin], call))
+        return same_agent(earlier, call) or (origin is not None and same_agent(self._calls[origin], call))
 
     # -- remembering -----------------------------------------------------------------------------------------------
 
     def _commit(self, call: ModelCall, link: ThreadPlace, path: HistoryPath) -> None:
         twin = self._twin(call, path) if link.relation in ("first", "fork") else None
-        strand = self._strand(call, link)
-        strand.calls.append(call.number)
+        draft = self._strand(call, link)
+        draft.calls.append(call.number)
         self.links[call.number] = ThreadPlace(
             link.relation,
             link.parent,
             link.new_from,
-            strand.number,
+            draft.number,
             link.by_id,
             twin,
             link.detail,
@@ -320,7 +323,7 @@ class ThreadBuilder:
         self._remember_answer(call)
 
     def _twin(self, call: ModelCall, path: HistoryPath) -> int | None:
-        """The last earlier call whose request was the very same."""
+        """The last earlier call with the same request."""
         prompt, offered = system_text(call.request), tool_names(call.request)
         for number in reversed(self._histories.requests_at(path.end)):
             earlier = self._calls[number].request
@@ -331,10 +334,10 @@ class ThreadBuilder:
     def _strand(self, call: ModelCall, link: ThreadPlace) -> ThreadDraft:
         if link.parent is not None and link.relation in ("continues", "retry"):
             self._next[link.parent] = call.number
-            return self.strands[self.links[link.parent].thread]
-        strand = ThreadDraft(len(self.strands), from_call=link.parent)
-        self.strands.append(strand)
-        return strand
+            return self.drafts[self.links[link.parent].thread]
+        draft = ThreadDraft(len(self.drafts), from_call=link.parent)
+        self.drafts.append(draft)
+        return draft
 
     def _remember_id(self, call: ModelCall) -> None:
         if call.response is not None and call.response.id:

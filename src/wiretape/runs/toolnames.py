@@ -1,6 +1,6 @@
-"""Tools that deal with agents, as known clients and frameworks name them.
+"""Names of the tools with which known clients and frameworks manage agents.
 
-A name alone links nothing: it says what a link means that ids, headers or what was said have found.
+A name alone is no evidence for a link: it only tells the meaning of a link that ids, headers or texts show.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _TAKER = re.compile(rf"^.*?(?:{HANDS_OVER.pattern})(?:_back)?(?:_to)?_?", re.IGN
 
 
 def _plain(tool: str) -> str:
-    """Without the namespace that a client puts before it."""
+    """The name without the client's namespace."""
     return tool.rpartition(".")[2]
 
 
@@ -25,7 +25,7 @@ def is_starter(tool: str) -> bool:
 
 
 def is_messenger(tool: str) -> bool:
-    """Whether a tool talks to an agent that is there already."""
+    """Whether a tool sends a message to an existing agent."""
     return _plain(tool) in _MESSENGERS
 
 
@@ -38,7 +38,7 @@ def is_stopper(tool: str) -> bool:
 
 
 def forks(tool: str) -> bool:
-    """Whether a tool says that it starts a copy of the agent that calls it."""
+    """Whether a tool starts a copy of the agent that calls it."""
     return "fork" in _plain(tool)
 
 
@@ -47,5 +47,5 @@ def hands_over(tool: str) -> bool:
 
 
 def taker(tool: str) -> str | None:
-    """The agent that a tool's name names: `transfer_to_billing` hands over to billing."""
+    """The agent in a tool's name: `transfer_to_billing` hands over to billing."""
     return _TAKER.sub("", tool) or None

@@ -1,4 +1,4 @@
-"""Pairs tool calls with their results: by id, else by name and order, else by order."""
+"""Pair tool calls with their results, and with the tool servers' exchanges."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ from wiretape.runs.words import is_result_as_text
 
 @dataclass(slots=True, eq=False)
 class RequestedTool:
-    """A tool call while its result and the agent it started are being looked for."""
+    """A tool call while its result and the agent that it starts are searched."""
 
     call_number: int
     index: int
     call: ToolCall
-    at: int | None  # no result or subagent can be earlier
+    at: int | None  # the earliest time of its result or its subagent
     thread: int
     result: ToolResult | None = None
     result_call: int | None = None
     agent: int | None = None
-    served: ServedToolCall | None = None  # what the tool's server got, if that is on the tape
+    served: ServedToolCall | None = None  # the tool server's exchange, if it is on the tape
 
     def is_open(self, number: int) -> bool:
-        """Whether, when call `number` started, the tool was still at work as far as the wire shows."""
+        """Whether the tool had no result when call `number` started."""
         return self.call_number < number and (self.result_call is None or self.result_call >= number)
 
 
 class _OpenTools:
-    """Tool calls that wait for a result, in their order. Each is found by its id, its name or its place at once."""
+    """Tool calls without a result, in order. Each is found by id, name or position in constant time."""
 
     __slots__ = ("_by_id", "_by_name", "_order", "_settled", "_uses")
 
     def __init__(self) -> None:
         self._uses: set[RequestedTool] = set()
-        self._order: deque[RequestedTool] = deque()  # here and below, what has left `_uses` is dropped when it is met
+        self._order: deque[RequestedTool] = (
+            deque()
+        )  # here and below, entries that are not in `_uses` any more are dropped later
         self._by_id: dict[str, list[RequestedTool]] = {}
         self._by_name: dict[str, deque[RequestedTool]] = {}
         self._settled: list[RequestedTool] = []
@@ -59,21 +61,21 @@ class _OpenTools:
         self._uses.discard(use)
 
     def of_id(self, id: str | None) -> RequestedTool | None:
-        """Ids may repeat, so the latest call counts."""
+        """The latest tool call with this id: ids may repeat."""
         found = self._by_id.get(id, []) if id is not None else []
         while found and found[-1] not in self._uses:
             found.pop()
         return found[-1] if found else None
 
     def of_name_or_first(self, name: str | None) -> RequestedTool | None:
-        """Dialects without ids name the tool; clients that make ids anew keep the order."""
+        """The first tool call with this name, or the first of all: for dialects without ids."""
         found = self._order if name is None else self._by_name.get(name, deque())
         while found and found[0] not in self._uses:
             found.popleft()
         return found[0] if found else None
 
     def answered_elsewhere(self, use: RequestedTool) -> None:
-        """A call that another thread waits for, too, was answered there. It counts as open until `settle`."""
+        """Note that another thread has the result. The tool call counts as open until `settle`."""
         self._settled.append(use)
 
     def settle(self) -> None:
@@ -82,11 +84,11 @@ class _OpenTools:
 
 
 class _Pairing:
-    """The tool calls that each thread waits for. A fork waits for those of the call that it leaves from, too."""
+    """The open tool calls of each thread. A fork has those of the call that it forks from, too."""
 
-    def __init__(self, strands: Sequence[ThreadDraft]) -> None:
-        self.waiting = {strand.number: _OpenTools() for strand in strands}
-        self.served = {strand.number: _OpenTools() for strand in strands}  # those of them that the provider runs itself
+    def __init__(self, drafts: Sequence[ThreadDraft]) -> None:
+        self.waiting = {draft.number: _OpenTools() for draft in drafts}
+        self.served = {draft.number: _OpenTools() for draft in drafts}  # tool calls that the provider runs
         self._places: dict[RequestedTool, list[_OpenTools]] = {}
 
     def wait(self, use: RequestedTool, thread: int) -> None:
@@ -95,7 +97,7 @@ class _Pairing:
             self._places.setdefault(use, []).append(place[thread])
 
     def answer(self, messages: Sequence[Message], open_here: _OpenTools, number: int) -> None:
-        """Give the results in some messages to open tool calls: all that ids decide first, then the rest in order."""
+        """Assign the results in messages to open tool calls: by id first, then the rest in order."""
         results = [block for message in messages for block in message.blocks if isinstance(block, ToolResult)]
         left = [result for result in results if not self._give(result, open_here.of_id(result.id), open_here, number)]
         for result in left:
@@ -104,7 +106,7 @@ class _Pairing:
             self._answer_in_words(messages, open_here, number)
 
     def _answer_in_words(self, messages: Sequence[Message], open_here: _OpenTools, number: int) -> None:
-        """One message of plain text that answers all tools at once, as some frameworks send it."""
+        """Assign a plain text message to all open tool calls: some frameworks send results in this way."""
         said = next((message for message in messages if is_result_as_text(message)), None)
         if said is not None:
             text = "\n".join(block.text for block in said.blocks if isinstance(block, Text))
@@ -123,12 +125,12 @@ class _Pairing:
 
 
 def pair(
-    calls: Sequence[ModelCall], links: Mapping[int, ThreadPlace], strands: Sequence[ThreadDraft]
+    calls: Sequence[ModelCall], links: Mapping[int, ThreadPlace], drafts: Sequence[ThreadDraft]
 ) -> list[RequestedTool]:
-    """All tool calls that models asked for, in order, with the results that later calls of their threads carry."""
-    asked: list[RequestedTool] = []
+    """All requested tool calls in order, with the results in later calls of their threads."""
+    requested: list[RequestedTool] = []
     by_call: dict[int, list[RequestedTool]] = {}
-    pairing = _Pairing(strands)
+    pairing = _Pairing(drafts)
     for call in calls:
         link = links.get(call.number)
         if link is None:
@@ -140,41 +142,45 @@ def pair(
         pairing.answer(call.request.messages[link.new_from :], open_here, call.number)
         for index, tool in enumerate(call.tool_calls):
             use = RequestedTool(call.number, index, tool, answered_at(call), link.thread)
-            asked.append(use)
+            requested.append(use)
             by_call.setdefault(call.number, []).append(use)
             pairing.wait(use, link.thread)
-        if call.response is not None:  # tools that the provider ran itself are answered in place
+        if call.response is not None:  # the response has the results of tools that the provider ran
             served_here.settle()
             pairing.answer(call.response.messages, served_here, call.number)
             open_here.settle()
-    return asked
+    return requested
 
 
 def answered_at(call: ModelCall) -> int | None:
-    """The earliest moment at which a call's answer can have been acted upon."""
+    """The earliest time at which a client can act on a call's answer."""
     started = call.response.first_token_at if call.response is not None else None
     return started if started is not None else call.ended_at
 
 
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
 _LONG = 60  # clients cut names at 64 characters
-_CUT = 8  # so many characters of a name that was cut must be there
+_CUT = 8  # characters of a truncated name that must be present
 
 
 def pair_served(
-    asked: Sequence[RequestedTool], served: Sequence[ServedToolCall], calls: Mapping[int, ModelCall]
+    requested: Sequence[RequestedTool], served: Sequence[ServedToolCall], calls: Mapping[int, ModelCall]
 ) -> None:
-    """Set `served` of every tool call whose server is on the tape; each served call is given once."""
+    """Set `served` of every tool call whose server is on the tape.
+
+    Both have no id in common. They are paired if their arguments are equal as JSON, the names match (clients add
+    prefixes), and the server received the call after its request and before its result. Each served call is used once.
+    """
     if not served:
         return
     waiting: dict[str, list[RequestedTool]] = {}
-    for use in asked:
-        if use.call.kind != "server":  # those the provider ran
+    for use in requested:
+        if use.call.kind != "server":  # not those that the provider ran
             waiting.setdefault(canonical(use.call.arguments), []).append(use)
     for one in sorted(served, key=lambda one: (one.at, one.exchange)):
         fitting = [use for use in waiting.get(spelled(one.arguments), ()) if _fits(use, one, calls)]
         if fitting:
-            fitting.sort(key=lambda use: use.call.name != one.name)  # stable: else the one asked for first
+            fitting.sort(key=lambda use: use.call.name != one.name)  # stable: then the first requested
             fitting[0].served = one
 
 
@@ -187,7 +193,7 @@ def _fits(use: RequestedTool, one: ServedToolCall, calls: Mapping[int, ModelCall
 
 
 def is_named(name: str, tool: str) -> bool:
-    """Whether a model may know a server's tool by this name: `mcp__server__tool`, `server-tool`, cut, or as it is."""
+    """Whether a model may know a server's tool by this name: equal, truncated, `mcp__server__tool` or `server-tool`."""
     ours, theirs = _OTHER.sub("_", name), _OTHER.sub("_", tool)
     if not theirs:
         return False

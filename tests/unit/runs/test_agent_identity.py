@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.calls import make_call, system, tools, user
 
-from wiretape.runs.agent_identity import common_prefix, same_prompt, same_speaker, shared
+from wiretape.runs.agent_identity import common_prefix, same_agent, same_prompt, shared
 
 
 @given(st.text("ab"), st.text("ab"))
@@ -31,13 +31,13 @@ def test_what_two_texts_share_is_never_more_than_the_shorter(a: str, b: str) -> 
     ],
 )
 def test_a_prompt_in_which_a_little_moved_is_the_same(one: str, other: str, same: bool) -> None:
-    assert same_speaker(make_call(1, [system(one), user("x")]), make_call(2, [system(other), user("x")])) is same
+    assert same_agent(make_call(1, [system(one), user("x")]), make_call(2, [system(other), user("x")])) is same
 
 
 def test_the_same_tools_make_the_same_speaker_whatever_the_prompt() -> None:
     one = make_call(1, [system("plan")], offers=tools("a", "b"))
-    assert same_speaker(one, make_call(2, [system("now do it")], offers=tools("b", "a")))
-    assert not same_speaker(one, make_call(2, [system("now do it")], offers=tools("b")))
+    assert same_agent(one, make_call(2, [system("now do it")], offers=tools("b", "a")))
+    assert not same_agent(one, make_call(2, [system("now do it")], offers=tools("b")))
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ def test_a_prewarm_opens_no_thread_and_stands_beside_the_first_call() -> None:
     warm = [create("You are an agent.", generate=False), *events("r0")]
     run = built(*warm, create("Go.", previous_response_id="r0"), *events("r1", message("Done.")))
     assert [thread.calls for thread in run.threads] == [(2,)]
-    (aside,) = run.side_calls
-    assert (aside.call.kind, aside.cause.call, aside.cause.detail) == ("prewarm", 2, "prewarm")
+    (side_calls,) = run.side_calls
+    assert (side_calls.call.kind, side_calls.cause.call, side_calls.cause.detail) == ("prewarm", 2, "prewarm")
     assert stats(run).not_inferences == {"prewarm": 1}
 
 

@@ -73,8 +73,8 @@ def test_numbers_too_big_for_the_encoder_are_no_problem() -> None:
 
 def test_tool_calls_that_travel_as_plain_text_are_the_calls_that_were_made() -> None:
     as_text = "Calling tools:\n[{'id': 'c1', 'type': 'function', 'function': {'name': 'look', 'arguments': {'a': 1}}}]"
-    asked = assistant("I look.", ToolCall("c1", "look", '{"a":1}'))
-    assert list(atoms(assistant(f"I look.\n{as_text}"))) == list(atoms(asked))
+    requested = assistant("I look.", ToolCall("c1", "look", '{"a":1}'))
+    assert list(atoms(assistant(f"I look.\n{as_text}"))) == list(atoms(requested))
     code = "Calling tools:\n[{'function': {'name': 'run', 'arguments': 'print(1)'}}]"
     assert list(atoms(assistant(code))) == [("call", "run", "print(1)")]
 

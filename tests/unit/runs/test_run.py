@@ -276,12 +276,14 @@ def test_plain_conversations_without_tools_are_turns() -> None:
 
 def test_what_a_harness_asks_beside_a_conversation_leaves_its_thread_alone() -> None:
     """A suggestion of what the user may say next goes on from the very history, with all tools, and leads nowhere."""
-    asked = [S, Q, assistant("It is sunny.")]
+    requested = [S, Q, assistant("It is sunny.")]
     run = build_run(
         [
             make_call(1, [S, Q], "It is sunny.", offers=T),
-            make_call(2, [*asked, user("[SUGGESTION MODE: what might the user say next?]")], "and tomorrow?", offers=T),
-            make_call(3, [*asked, user("and in Rome?")], "It rains.", offers=T),
+            make_call(
+                2, [*requested, user("[SUGGESTION MODE: what might the user say next?]")], "and tomorrow?", offers=T
+            ),
+            make_call(3, [*requested, user("and in Rome?")], "It rains.", offers=T),
         ]
     )
     assert [(step.call.number, step.cause.call, step.cause.detail) for step in run.side_calls] == [(2, 1, "suggestion")]

@@ -39,11 +39,11 @@ def test_other_names_are_other_tools(name: str, tool: str) -> None:
 
 def calls() -> list[ModelCall]:
     """Two equal questions to one tool, side by side; the results come back with call 2."""
-    asked = assistant(
+    requested = assistant(
         asks("mcp__city__weather", '{"city": "Oslo"}', "a"), asks("mcp__city__weather", '{"city":"Rome"}', "b")
     )
-    back = [user("How is it?"), asked, result("rain", "a"), result("sun", "b")]
-    return [make_call(1, [user("How is it?")], asked), make_call(2, back, "Rain and sun.")]
+    back = [user("How is it?"), requested, result("rain", "a"), result("sun", "b")]
+    return [make_call(1, [user("How is it?")], requested), make_call(2, back, "Rain and sun.")]
 
 
 def ran(run: Run) -> list[tuple[str, int | None, int | None]]:

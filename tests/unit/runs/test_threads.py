@@ -16,7 +16,7 @@ def weave(*calls: ModelCall) -> list[ThreadPlace]:
 
 
 def threads(*calls: ModelCall) -> list[list[int]]:
-    return [strand.calls for strand in ThreadBuilder(calls).strands]
+    return [draft.calls for draft in ThreadBuilder(calls).drafts]
 
 
 def test_a_call_that_resends_history_and_answer_continues() -> None:
@@ -96,7 +96,7 @@ def test_what_is_said_after_a_failed_call_continues_it() -> None:
 
 def test_going_another_way_from_an_earlier_call_is_a_fork() -> None:
     history = [S, HI, assistant("a")]
-    weaver = ThreadBuilder(
+    builder = ThreadBuilder(
         (
             make_call(1, [S, HI], "a"),
             make_call(2, [*history, user("left")], "b"),
@@ -104,7 +104,7 @@ def test_going_another_way_from_an_earlier_call_is_a_fork() -> None:
             make_call(4, [*history, user("right"), assistant("c"), user("on")], "d"),
         )
     )
-    assert [(strand.calls, strand.from_call) for strand in weaver.strands] == [([1, 2], None), ([3, 4], 1)]
+    assert [(draft.calls, draft.from_call) for draft in builder.drafts] == [([1, 2], None), ([3, 4], 1)]
 
 
 def test_an_answer_that_was_edited_in_the_history_stays_in_the_thread() -> None:
@@ -176,9 +176,9 @@ def test_previous_response_id_leads_to_the_call_it_names() -> None:
         make_call(3, [user("other")], "c", id="resp_3", previous="resp_1"),
         make_call(4, [user("end")], "d", previous="resp_2"),
     )
-    weaver = ThreadBuilder(calls)
-    assert [(strand.calls, strand.from_call) for strand in weaver.strands] == [([1, 2, 4], None), ([3], 1)]
-    assert weaver.links[2].new_from == 0
+    builder = ThreadBuilder(calls)
+    assert [(draft.calls, draft.from_call) for draft in builder.drafts] == [([1, 2, 4], None), ([3], 1)]
+    assert builder.links[2].new_from == 0
 
 
 def test_a_thread_that_continues_a_message_by_its_id() -> None:
@@ -204,15 +204,15 @@ def test_a_tool_that_the_provider_ran_may_be_left_out_of_history() -> None:
 
 def test_a_conversation_that_was_summed_up_goes_on_in_a_new_thread_from_its_summary() -> None:
     summary = "The user wants a house with three rooms; two are drawn, and the roof is still missing."
-    weaver = ThreadBuilder(
+    builder = ThreadBuilder(
         (
             make_call(1, [S, HI], "a", offers=tools("t")),
             make_call(2, [S, HI, assistant("a"), user("Sum up.")], summary, offers=tools("t")),
             make_call(3, [S, user(f"This goes on from: {summary}"), user("the roof")], "b", offers=tools("t")),
         )
     )
-    assert weaver.links[3].relation == "compaction"
-    assert [(strand.calls, strand.from_call) for strand in weaver.strands] == [([1, 2], None), ([3], 2)]
+    assert builder.links[3].relation == "compaction"
+    assert [(draft.calls, draft.from_call) for draft in builder.drafts] == [([1, 2], None), ([3], 2)]
 
 
 def test_a_pipeline_that_hands_an_answer_to_another_agent_is_no_compaction() -> None:
@@ -228,8 +228,8 @@ def test_sessions_that_the_client_names_apart_are_never_one_thread() -> None:
         make_call(1, [S, HI], "a", headers={"x-session-id": "one"}),
         make_call(2, history, "c", headers={"x-session-id": "two"}),
     )
-    weaver = ThreadBuilder(calls)
-    assert [strand.calls for strand in weaver.strands] == [[1], [2]]
+    builder = ThreadBuilder(calls)
+    assert [draft.calls for draft in builder.drafts] == [[1], [2]]
 
 
 def test_examples_in_the_prompt_do_not_tie_conversations_together() -> None:

@@ -10,8 +10,8 @@ HI = user("hi")
 
 
 def paired(*calls: ModelCall) -> list[RequestedTool]:
-    weaver = ThreadBuilder(calls)
-    return pair(calls, weaver.links, weaver.strands)
+    builder = ThreadBuilder(calls)
+    return pair(calls, builder.links, builder.drafts)
 
 
 def results(uses: list[RequestedTool]) -> list[tuple[str | None, int | None]]:

@@ -1,3 +1,3 @@
-"""Finds the agents of a run and what they send to one another."""
+"""Finds the agents of a run, and the messages between them."""
 
 __all__ = ["agent_messages", "assigner", "links", "names"]

@@ -1,4 +1,4 @@
-"""Who speaks in a thread, and who started it: headers first, then what flows between calls, else a root agent."""
+"""Assign an agent to each thread, and find its parent: by headers, then by data flow, else it is a root agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 
 from wiretape.model.call import ModelCall, ToolCall
 from wiretape.model.run import Agent, AgentOrigin, LinkBasis
-from wiretape.runs.agent_identity import same_prompt, same_speaker, system_text, tool_names
+from wiretape.runs.agent_identity import same_agent, same_prompt, system_text, tool_names
 from wiretape.runs.dataflow import TOKEN, Tasks, carried, overlap
 from wiretape.runs.evidence import Identity
 from wiretape.runs.sidecalls import SideCall
@@ -18,13 +18,13 @@ from wiretape.runs.toolnames import forks, hands_over, is_messenger, is_starter,
 from wiretape.runs.tools import RequestedTool
 from wiretape.runs.words import after_answer, answer_text, user_words
 
-_ROOTS = 50  # root agents whose prompts are compared, where no prompt is equal
-_ANSWER = 8  # an answer must be so long to be recognised in a tool's result
+_ROOTS = 50  # root agents whose prompts are compared, if no prompt is equal
+_ANSWER = 8  # characters of the shortest answer that is recognized in a tool's result
 
 
 @dataclass(slots=True, eq=False)
 class AgentDraft:
-    """An agent while its threads are being found."""
+    """An agent while its threads are searched."""
 
     first_call: ModelCall
     parent: AgentDraft | None = None
@@ -32,58 +32,60 @@ class AgentDraft:
     started_by: int | None = None
     basis: LinkBasis | None = None
     name: str | None = None
-    forked: bool = False  # it began with its parent's history
-    handed: bool = False  # it was handed a conversation: it speaks with the user, as its parent did
-    resumed: bool = False  # its start is not on the tape: a message set it going again
+    forked: bool = False  # it started with its parent's history
+    handed: bool = False  # it took the conversation with the user over from its parent
+    resumed: bool = False  # its start is not on the tape; a message continued it
     threads: list[int] = field(default_factory=list)
     number: int = -1
 
 
 class AgentAssigner:
-    """Gives every thread its speaker. Threads come in the order of their first calls."""
+    """Assigns an agent to each thread, in the order of their first calls."""
 
     def __init__(
         self,
         calls: Mapping[int, ModelCall],
         links: Mapping[int, ThreadPlace],
         identities: Mapping[int, Identity],
-        strands: Sequence[ThreadDraft],
-        asked: Sequence[RequestedTool],
-        aside: Mapping[int, SideCall],
+        drafts: Sequence[ThreadDraft],
+        requested: Sequence[RequestedTool],
+        side_calls: Mapping[int, SideCall],
     ) -> None:
         self._calls, self._links, self._identities = calls, links, identities
-        self._strands, self._asked, self._aside = strands, asked, aside
+        self._drafts, self._requested, self._side_calls = drafts, requested, side_calls
         self.by_thread: dict[int, AgentDraft] = {}
-        self.linked: set[int] = set()  # calls that looked like side calls but are another agent's child
+        self.linked: set[int] = set()  # calls that looked like side calls but are subagents
         self._by_identity: dict[tuple[str | None, str | None], AgentDraft] = {}
-        self.speakers: list[AgentDraft] = []
+        self.agents: list[AgentDraft] = []
         self._tasks = Tasks()
         self._fed = 0
         self._given_out: dict[
             str, RequestedTool
-        ] = {}  # the words of tools' results, and the first tool that gave them out
+        ] = {}  # words in tool results, with the first tool call that returned each
         self._roots: dict[str, AgentDraft] = {}  # by prompt
-        firsts = [calls[strand.calls[0]] for strand in strands if strand.calls[0] not in aside]
-        self._begun = Counter(text for first in firsts for text in set(tasks(first)))  # what threads were begun with
+        firsts = [calls[draft.calls[0]] for draft in drafts if draft.calls[0] not in side_calls]
+        self._begun = Counter(
+            text for first in firsts for text in set(tasks(first))
+        )  # the tasks with which threads start
         self._named = any(who.key is not None for who in identities.values())
 
-    def cast(self) -> None:
-        """Fill `by_thread` and `speakers`. Threads of side calls get no speaker."""
-        for strand in self._strands:
-            first = self._calls[strand.calls[0]]
+    def assign(self) -> None:
+        """Fill `by_thread` and `agents`. Threads of side calls get no agent."""
+        for draft in self._drafts:
+            first = self._calls[draft.calls[0]]
             self._feed(first.number)
-            speaker = self._speaker(strand, first)
-            if speaker is None:
+            agent = self._agent(draft, first)
+            if agent is None:
                 continue
-            speaker.threads.append(strand.number)
-            self.by_thread[strand.number] = speaker
+            agent.threads.append(draft.number)
+            self.by_thread[draft.number] = agent
             key = self._identities[first.number].key
             if key is not None:
-                self._by_identity.setdefault(key, speaker)
+                self._by_identity.setdefault(key, agent)
 
     def _feed(self, number: int) -> None:
-        while self._fed < len(self._asked) and self._asked[self._fed].call_number < number:
-            use = self._asked[self._fed]
+        while self._fed < len(self._requested) and self._requested[self._fed].call_number < number:
+            use = self._requested[self._fed]
             self._tasks.add(use)
             if self._named and use.result is not None:
                 for token in TOKEN.findall(use.result.text):
@@ -91,40 +93,40 @@ class AgentAssigner:
                         self._given_out.setdefault(token.rstrip("./-#"), use)
             self._fed += 1
 
-    def _speaker(self, strand: ThreadDraft, first: ModelCall) -> AgentDraft | None:
+    def _agent(self, draft: ThreadDraft, first: ModelCall) -> AgentDraft | None:
         who = self._identities[first.number]
-        if first.number in self._aside:
-            return self._seeming_aside(strand, first, who)
+        if first.number in self._side_calls:
+            return self._supposed_side_call(draft, first, who)
         if who.key in self._by_identity and who.key is not None and (who.agent or who.parent):
             return self._by_identity[who.key]
         return (
-            self._handed(strand, first)
+            self._handed(draft, first)
             or self._by_header(first, who)
-            or self._by_task(strand, first, who)
-            or self._same_agent(strand, first, who)
-            or self._by_result(strand, first, who)
+            or self._by_task(draft, first, who)
+            or self._same_agent(draft, first, who)
+            or self._by_result(draft, first, who)
             or self._root(first, who)
         )
 
-    def _seeming_aside(self, strand: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
-        """What looks like a side call is a subagent all the same if something links it to a tool call."""
-        beside = self._aside[first.number].beside
+    def _supposed_side_call(self, draft: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
+        """The subagent of a supposed side call, if something links it to a tool call."""
+        beside = self._side_calls[first.number].beside
         if who.key is not None and beside is not None and self._identities[beside].key == who.key:
             return None
-        speaker = self._by_header(first, who)
-        if speaker is None and not self._aside[first.number].plain and not self._goes_before(first):
-            speaker = self._by_task(strand, first, who) or self._by_result(strand, first, who)
-        if speaker is not None:
+        agent = self._by_header(first, who)
+        if agent is None and not self._side_calls[first.number].plain and not self._prepares(first):
+            agent = self._by_task(draft, first, who) or self._by_result(draft, first, who)
+        if agent is not None:
             self.linked.add(first.number)
-        return speaker
+        return agent
 
-    def _goes_before(self, first: ModelCall) -> bool:
-        """Whether a call that seems aside only prepares the one it stands beside: both got the very same task."""
-        beside = self._aside[first.number].beside
+    def _prepares(self, first: ModelCall) -> bool:
+        """Whether a supposed side call prepares the call that it accompanies: both have the same task."""
+        beside = self._side_calls[first.number].beside
         return beside is not None and beside > first.number and tasks(self._calls[beside]) == tasks(first)
 
-    def _handed(self, strand: ThreadDraft, first: ModelCall) -> AgentDraft | None:
-        """The agent that a conversation was handed to: a new one, or one that had it before."""
+    def _handed(self, draft: ThreadDraft, first: ModelCall) -> AgentDraft | None:
+        """The agent that takes a conversation over: a new one, or one that had it before."""
         place = self._links[first.number]
         if place.relation != "handoff" or place.parent is None:
             return None
@@ -135,16 +137,16 @@ class AgentAssigner:
                 return before
             before = before.parent if before.handed else None
         use = next(
-            (u for u in reversed(self._asked) if u.call_number == place.parent and hands_over(u.call.name)), None
+            (u for u in reversed(self._requested) if u.call_number == place.parent and hands_over(u.call.name)), None
         )
         name = taker(use.call.name) if use is not None else None
-        speaker = AgentDraft(first, giver, use, place.parent, "id" if place.by_id else "data_flow", name, handed=True)
-        return self._add(speaker)
+        agent = AgentDraft(first, giver, use, place.parent, "id" if place.by_id else "data_flow", name, handed=True)
+        return self._add(agent)
 
     # -- evidence, best first --------------------------------------------------------------------------------------
 
     def _by_header(self, first: ModelCall, who: Identity) -> AgentDraft | None:
-        """The client names the parent, or the child's own id stands in what started it."""
+        """The subagent whose parent the client names, or whose id is in the result of the tool that started it."""
         parent = self._parent(who)
         if parent is not None:
             use = self._announced(first, who.agent or who.session, who.name) or self._starter(parent, first)
@@ -155,7 +157,7 @@ class AgentAssigner:
         return self._child(first, self.by_thread[use.thread], use, "header", who.name) if use else None
 
     def _announced(self, first: ModelCall, *own: str | None) -> RequestedTool | None:
-        """The tool call whose result gives out a child's own id or name: `started subagent <id>`."""
+        """The tool call whose result has a subagent's id or name: `started subagent <id>`."""
         for name in own:
             use = self._given_out.get(name) if name is not None and len(name) >= _ANSWER else None
             if use is not None and use.call_number < first.number:
@@ -172,7 +174,7 @@ class AgentAssigner:
         return next((self._by_identity[key] for key in candidates if key in self._by_identity), None)
 
     def _starter(self, parent: AgentDraft, first: ModelCall) -> RequestedTool | None:
-        """Which of the parent's tool calls started a child that is known to be its own."""
+        """The parent's tool call that started its subagent."""
         use = self._tasks.started_by(tasks(first), first.number, first.at)
         if use is not None and self.by_thread[use.thread] is parent:
             return use
@@ -181,36 +183,36 @@ class AgentAssigner:
         named = [u for u in free if is_starter(u.call.name)]
         return next(iter(named), free[0] if len(free) == 1 else None)
 
-    def _by_task(self, strand: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
-        """The first message stands in the arguments of a tool call that was open when the thread began."""
-        if strand.from_call is not None and self._links[first.number].relation == "compaction":
+    def _by_task(self, draft: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
+        """The subagent whose first message is in the arguments of a tool call that was open when the thread started."""
+        if draft.from_call is not None and self._links[first.number].relation == "compaction":
             return None
         use = self._tasks.started_by(tasks(first), first.number, first.at)
         if use is None:
             return None
         return self._child(first, self.by_thread[use.thread], use, "data_flow", who.name)
 
-    def _same_agent(self, strand: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
-        """A fork or a compaction, a thread with the same client id, or a new conversation of the same speaker."""
-        if strand.from_call is not None:
-            origin = self.by_thread.get(self._links[strand.from_call].thread)  # none: it came from a side call
-            alike = who.key is not None or same_speaker(self._calls[strand.from_call], first)
-            if origin is not None and alike and self._identities[strand.from_call].key == who.key:
+    def _same_agent(self, draft: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
+        """The agent of a fork, a compaction, or another thread with the same client id."""
+        if draft.from_call is not None:
+            origin = self.by_thread.get(self._links[draft.from_call].thread)  # None for a side call
+            alike = who.key is not None or same_agent(self._calls[draft.from_call], first)
+            if origin is not None and alike and self._identities[draft.from_call].key == who.key:
                 return origin
         if who.key is not None:
             return self._by_identity.get(who.key)
         return None
 
-    def _by_result(self, strand: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
-        """The thread's last answer stands in the result of a tool call that was open all the while."""
-        last, own = self._calls[strand.calls[-1]], tasks(first)
+    def _by_result(self, draft: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
+        """The subagent whose last answer is in the result of a tool call that was open during the thread."""
+        last, own = self._calls[draft.calls[-1]], tasks(first)
         answers = [said for said in final_words(last) if len(said) >= _ANSWER]
         for use in reversed(self._tasks.open_at(first.number)) if answers else ():
             if use.agent is None and use.result is not None and (use.at is None or use.at <= first.at):
                 came_after = use.result_call is not None and use.result_call > last.number
                 others = any(text not in own and self._begun[text] for text in carried(use.call.arguments))
                 if others:
-                    continue  # it carries what another thread was begun with: it started that one
+                    continue  # it has another thread's task, so it started that one
                 if came_after and any(overlap(a, value) for a in answers for value in self._tasks.result_of(use)):
                     return self._child(first, self.by_thread[use.thread], use, "data_flow", who.name)
         return None
@@ -231,15 +233,15 @@ class AgentAssigner:
         self, first: ModelCall, parent: AgentDraft, use: RequestedTool | None, basis: LinkBasis, name: str | None
     ) -> AgentDraft:
         started_by = use.call_number if use is not None else self._latest_before(parent, first.number)
-        speaker = AgentDraft(first, parent, use, started_by, basis, name)
-        speaker.forked = self._links[first.number].relation == "fork"
-        messaged = use is not None and is_messenger(use.call.name) and not speaker.forked
+        agent = AgentDraft(first, parent, use, started_by, basis, name)
+        agent.forked = self._links[first.number].relation == "fork"
+        messaged = use is not None and is_messenger(use.call.name) and not agent.forked
         if messaged and after_answer(first.request.messages):
-            speaker.resumed, speaker.name = True, name or self._started_before(parent, first)
-        return self._add(speaker)
+            agent.resumed, agent.name = True, name or self._started_before(parent, first)
+        return self._add(agent)
 
     def _started_before(self, parent: AgentDraft, first: ModelCall) -> str | None:
-        """The tool that started an agent before the tape began, as its parent's history has it."""
+        """The tool in the parent's history that started an agent before the tape."""
         task = next((said for message in first.request.messages if (said := user_words(message))), "")
         for message in parent.first_call.request.messages:
             for block in message.blocks:
@@ -248,59 +250,59 @@ class AgentAssigner:
         return None
 
     def _latest_before(self, parent: AgentDraft, number: int) -> int | None:
-        earlier = [call for thread in parent.threads for call in self._strands[thread].calls if call < number]
+        earlier = [call for thread in parent.threads for call in self._drafts[thread].calls if call < number]
         return max(earlier, default=None)
 
-    def _add(self, speaker: AgentDraft) -> AgentDraft:
-        speaker.number = len(self.speakers)
-        if speaker.use is not None and speaker.use.agent is None:
-            speaker.use.agent = speaker.number
-        self.speakers.append(speaker)
-        return speaker
+    def _add(self, agent: AgentDraft) -> AgentDraft:
+        agent.number = len(self.agents)
+        if agent.use is not None and agent.use.agent is None:
+            agent.use.agent = agent.number
+        self.agents.append(agent)
+        return agent
 
 
 def _same_agent(a: ModelCall, b: ModelCall) -> bool:
-    """Whether conversations with nothing in common are one agent's: one prompt; without prompts, the same tools."""
+    """Whether one agent has two unrelated conversations: same prompt; without prompts, same tools."""
     prompts = system_text(a.request) or system_text(b.request)
     return same_prompt(a.request, b.request) if prompts else tool_names(a.request) == tool_names(b.request)
 
 
 def tasks(first: ModelCall) -> tuple[str, ...]:
-    """The texts that a thread was started with: what the user's messages say after the last answer."""
+    """The task of a thread: the user's texts after the last answer."""
     messages = first.request.messages
     said = [words for message in messages[after_answer(messages) :] if (words := user_words(message))]
     return tuple(dict.fromkeys((*reversed(said), "\n".join(said)))) if said else ()
 
 
 def final_words(last: ModelCall) -> list[str]:
-    """What an agent's last call gave: its text, and what a tool that ends the run was handed."""
+    """The texts of an agent's last call: its answer, and the arguments of a tool that ends the run."""
     text = answer_text(last.response.messages) if last.response is not None else None
     handed = [value for tool in last.tool_calls for value in carried(tool.arguments)[1:]]
     return [text.strip(), *handed] if text is not None else handed
 
 
-def named(speakers: Sequence[AgentDraft]) -> tuple[Agent, ...]:
-    """The agents, with names that are all different."""
+def named_agents(agents: Sequence[AgentDraft]) -> tuple[Agent, ...]:
+    """The agents, with unique names."""
     counts: dict[str, int] = {}
     taken: set[str] = set()
-    agents: list[Agent] = []
-    for speaker in speakers:
-        tool = speaker.use.call.name if speaker.use is not None else None
-        base = "root" if speaker.parent is None else speaker.name or tool or "subagent"
+    made: list[Agent] = []
+    for agent in agents:
+        tool = agent.use.call.name if agent.use is not None else None
+        base = "root" if agent.parent is None else agent.name or tool or "subagent"
         name = base
         while name in taken:
             counts[base] = counts.get(base, 1) + 1
             name = f"{base} #{counts[base]}"
         counts.setdefault(base, 1)
         taken.add(name)
-        parent = speaker.parent.number if speaker.parent is not None else None
-        agents.append(Agent(speaker.number, name, parent, speaker.started_by, tool, speaker.basis, _origin(speaker)))
-    return tuple(agents)
+        parent = agent.parent.number if agent.parent is not None else None
+        made.append(Agent(agent.number, name, parent, agent.started_by, tool, agent.basis, _origin(agent)))
+    return tuple(made)
 
 
-def _origin(speaker: AgentDraft) -> AgentOrigin:
-    if speaker.parent is None:
+def _origin(agent: AgentDraft) -> AgentOrigin:
+    if agent.parent is None:
         return "root"
-    if speaker.handed:
+    if agent.handed:
         return "handoff"
-    return "fork" if speaker.forked or (speaker.use is not None and forks(speaker.use.call.name)) else "subagent"
+    return "fork" if agent.forked or (agent.use is not None and forks(agent.use.call.name)) else "subagent"

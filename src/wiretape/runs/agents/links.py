@@ -1,4 +1,4 @@
-"""Everything that goes from one agent to another, gathered: starts, handoffs, messages, lists, interruptions."""
+"""Collect the links between agents: starts, handoffs, messages, lists, interruptions."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _CERTAINTY: dict[LinkBasis | None, Certainty] = {"header": "certain", "id": "cer
 
 @dataclass(frozen=True, slots=True)
 class LinkContext:
-    """What is known when the links are gathered. `calls_of`: per agent, its calls' numbers in order."""
+    """The facts from which links are made. `calls_of`: the call numbers of each agent, in order."""
 
     calls: Mapping[int, ModelCall]
     places: Mapping[int, ThreadPlace]
-    strands: Sequence[ThreadDraft]
-    speakers: Mapping[int, AgentDraft]  # by thread
-    asked: Sequence[RequestedTool]
+    drafts: Sequence[ThreadDraft]
+    agents: Mapping[int, AgentDraft]  # by thread
+    requested: Sequence[RequestedTool]
     names: AgentNames
-    letters: AgentMessages
+    agent_messages: AgentMessages
     joined: Mapping[int, Sequence[Link]]
     calls_of: Mapping[int, Sequence[int]]
 
 
-def gathered(scene: LinkContext) -> tuple[Link, ...]:
-    """All links, by the calls that they came from."""
-    found = [*_starts(scene), *_turnings(scene), *(lost(saying) for saying in scene.letters.unheard)]
-    found += [link for heard in (*scene.letters.heard.values(), *scene.joined.values()) for link in heard]
-    for use in scene.asked:
+def collect_links(scene: LinkContext) -> tuple[Link, ...]:
+    """All links, ordered by the calls from which they start."""
+    found = [*_starts(scene), *_continuations(scene), *(lost(sent) for sent in scene.agent_messages.unheard)]
+    found += [link for heard in (*scene.agent_messages.heard.values(), *scene.joined.values()) for link in heard]
+    for use in scene.requested:
         if is_lister(use.call.name):
             found += _listed(use, scene)
         elif is_stopper(use.call.name):
@@ -48,68 +48,68 @@ def gathered(scene: LinkContext) -> tuple[Link, ...]:
 
 
 def _starts(scene: LinkContext) -> Iterator[Link]:
-    for speaker in dict.fromkeys(scene.speakers.values()):
-        if speaker.parent is None:
+    for agent in dict.fromkeys(scene.agents.values()):
+        if agent.parent is None:
             continue
-        use, kind = speaker.use, _kind(speaker)
+        use, kind = agent.use, _kind(agent)
         yield Link(
             kind,
-            speaker.started_by,
-            speaker.first_call.number,
-            speaker.parent.number,
-            speaker.number,
-            speaker.basis or "order",
-            _CERTAINTY.get(speaker.basis, "possible"),
+            agent.started_by,
+            agent.first_call.number,
+            agent.parent.number,
+            agent.number,
+            agent.basis or "order",
+            _CERTAINTY.get(agent.basis, "possible"),
             use.call.name if use is not None else None,
             use.index if use is not None else None,
-            _how(speaker),
+            _how(agent),
         )
 
 
-def _kind(speaker: AgentDraft) -> LinkKind:
-    if speaker.handed:
+def _kind(agent: AgentDraft) -> LinkKind:
+    if agent.handed:
         return "handoff"
-    if speaker.resumed:
+    if agent.resumed:
         return "message"
-    return "fork" if speaker.forked or (speaker.use is not None and forks(speaker.use.call.name)) else "started"
+    return "fork" if agent.forked or (agent.use is not None and forks(agent.use.call.name)) else "started"
 
 
-def _how(speaker: AgentDraft) -> str | None:
-    if speaker.resumed:
+def _how(agent: AgentDraft) -> str | None:
+    if agent.resumed:
         return "its start is not on the tape"
-    if speaker.forked:
+    if agent.forked:
         return "with the history so far"
-    return "the client names the parent, not the call" if speaker.use is None else None
+    return "the client names the parent, not the call" if agent.use is None else None
 
 
-def _turnings(scene: LinkContext) -> Iterator[Link]:
-    """Threads of one agent that go on from another one of its own: a second way on, or a summary."""
-    for strand in scene.strands:
-        speaker = scene.speakers.get(strand.number)
-        if speaker is None or strand.from_call is None:
+def _continuations(scene: LinkContext) -> Iterator[Link]:
+    """Links of threads that continue another thread of the same agent: forks and compactions."""
+    for draft in scene.drafts:
+        agent = scene.agents.get(draft.number)
+        if agent is None or draft.from_call is None:
             continue
-        first = strand.calls[0]
+        first = draft.calls[0]
         place = scene.places[first]
-        origin = scene.speakers.get(scene.places[strand.from_call].thread)
-        if place.relation not in ("fork", "compaction") or (origin is not speaker and place.relation == "fork"):
+        origin = scene.agents.get(scene.places[draft.from_call].thread)
+        if place.relation not in ("fork", "compaction") or (origin is not agent and place.relation == "fork"):
             continue
         basis: LinkBasis = "id" if place.by_id else "data_flow"
         kind: LinkKind = "compacted" if place.relation == "compaction" else "fork"
-        from_agent = origin.number if origin is not None else speaker.number
-        yield Link(kind, strand.from_call, first, from_agent, speaker.number, basis, _CERTAINTY[basis])
+        from_agent = origin.number if origin is not None else agent.number
+        yield Link(kind, draft.from_call, first, from_agent, agent.number, basis, _CERTAINTY[basis])
 
 
 def _silent_results(scene: LinkContext, found: Sequence[Link]) -> Iterator[Link]:
-    """Subagents that were done when the tool that started them answered, though not in their words."""
+    """Results of subagents that had finished when the tool that started them returned another text."""
     told = {link.from_agent for link in found if link.kind in ("result", "closing")}
-    for speaker in dict.fromkeys(scene.speakers.values()):
-        use, parent = speaker.use, parent_of(speaker)
-        if use is None or parent is None or speaker.number in told or use.result_call is None or speaker.resumed:
+    for agent in dict.fromkeys(scene.agents.values()):
+        use, parent = agent.use, parent_of(agent)
+        if use is None or parent is None or agent.number in told or use.result_call is None or agent.resumed:
             continue
-        last, back = scene.calls[scene.calls_of[speaker.number][-1]], scene.calls[use.result_call]
+        last, back = scene.calls[scene.calls_of[agent.number][-1]], scene.calls[use.result_call]
         done = last.number < back.number and last.ended_at is not None and last.ended_at <= back.at
-        if done and use.agent == speaker.number:
-            ends = (last.number, back.number, speaker.number, parent.number)
+        if done and use.agent == agent.number:
+            ends = (last.number, back.number, agent.number, parent.number)
             yield Link("result", *ends, "order", "possible", use.call.name, use.index, "not in the agent's own words")
 
 
@@ -117,8 +117,8 @@ def _silent_results(scene: LinkContext, found: Sequence[Link]) -> Iterator[Link]
 
 
 def _listed(use: RequestedTool, scene: LinkContext) -> Iterator[Link]:
-    """What a list of agents says of each, against what the tape knows; and whom it leaves out."""
-    asker = scene.speakers[use.thread]
+    """The entries of a list of agents, compared with the tape, and the agents that it omits."""
+    asker = scene.agents[use.thread]
     if use.result is None or use.result_call is None:
         return
     seen: set[int] = set()
@@ -134,7 +134,7 @@ def _listed(use: RequestedTool, scene: LinkContext) -> Iterator[Link]:
             else f"{name} {state}; no call of it is on the tape"
         )
         yield _row(use, asker, child, said, "certain")
-    for child in dict.fromkeys(scene.speakers.values()):
+    for child in dict.fromkeys(scene.agents.values()):
         at_work = child.use is not None and child.use.call_number < use.call_number and child.number not in seen
         if parent_of(child) is asker and at_work and not _came_back(child, scene):
             yield _row(use, asker, child, f"not in the list; {_known(child, moment, scene)}", "likely")
@@ -147,7 +147,7 @@ def _row(use: RequestedTool, asker: AgentDraft, child: AgentDraft | None, said: 
 
 
 def _known(child: AgentDraft, moment: ModelCall, scene: LinkContext) -> str:
-    """What the tape has of an agent at a moment: calls before it, one under way, calls after it."""
+    """The calls of an agent before, at and after the time of a call, in words."""
     numbers = scene.calls_of[child.number]
     before = bisect_left(numbers, moment.number)
     last = scene.calls[numbers[before - 1]] if before else None
@@ -159,18 +159,18 @@ def _known(child: AgentDraft, moment: ModelCall, scene: LinkContext) -> str:
 
 
 def _came_back(child: AgentDraft, scene: LinkContext) -> bool:
-    """Whether it was an agent for one task, whose answer was the tool's result: lists leave those out."""
+    """Whether the agent's answer was the tool's result: lists omit agents for one task."""
     use = child.use
     if use is None or use.result_call is None:
         return False
     return any(
         link.kind == "result" and link.from_agent == child.number
-        for link in scene.letters.heard.get(use.result_call, ())
+        for link in scene.agent_messages.heard.get(use.result_call, ())
     )
 
 
 def _interrupted(use: RequestedTool, scene: LinkContext) -> Iterator[Link]:
-    asker, child = scene.speakers[use.thread], scene.names.addressed(use.call.arguments)
+    asker, child = scene.agents[use.thread], scene.names.addressed(use.call.arguments)
     if child is None:
         return
     cut = next((n for n in reversed(scene.calls_of[child.number]) if _was_cut(scene.calls[n], use)), None)

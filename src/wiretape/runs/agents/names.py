@@ -1,4 +1,4 @@
-"""Which agent a text or a tool's argument means: the ids and names that clients give their agents."""
+"""Find the agent that a text or a tool's argument names, by the ids and names that clients give."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from wiretape.runs.agents.assigner import AgentDraft
 from wiretape.runs.dataflow import TOKEN, parsed, strings
 from wiretape.runs.evidence import Identity
 
-# An id as tools give it out: `started subagent 5b1c…`, `agentId: a93c…`, `"task_name": "/root/survey"`.
+# An id in a tool result: `started subagent 5b1c…`, `agentId: a93c…`, `"task_name": "/root/survey"`.
 _GIVEN = re.compile(r"(?:id|name|agent|task|session|thread)\b[\"'\s:=>]*([\w./#-]*[\d/][\w./#-]*)", re.IGNORECASE)
-_LONG = 6  # a shorter name, or a plain word, is one only where it stands alone
+_LONG = 6  # characters; a shorter name or a plain word counts only as a whole value
 _NAMING = frozenset({"name", "task_name", "agent_name", "id", "agent_id", "subagent_id", "session_id"})
 
 
 class AgentNames:
-    """Agents by name. A name that two agents have is nobody's."""
+    """Agents by name. A name of two agents identifies neither."""
 
-    def __init__(self, speakers: Iterable[AgentDraft], identities: Mapping[int, Identity]) -> None:
+    def __init__(self, agents: Iterable[AgentDraft], identities: Mapping[int, Identity]) -> None:
         self._whole: dict[str, AgentDraft | None] = {}
-        for speaker in speakers:
-            for name in dict.fromkeys(_names_of(speaker, identities[speaker.first_call.number])):
-                self._whole[name] = speaker if self._whole.get(name, speaker) is speaker else None
+        for agent in agents:
+            for name in dict.fromkeys(_names_of(agent, identities[agent.first_call.number])):
+                self._whole[name] = agent if self._whole.get(name, agent) is agent else None
 
     def called(self, name: str) -> AgentDraft | None:
-        """The agent that has this name."""
+        """The agent with this name."""
         return self._whole.get(name.strip())
 
     def addressed(self, arguments: str) -> AgentDraft | None:
-        """The agent that a tool's arguments name, in a value of its own."""
+        """The agent whose name is a whole value in a tool's arguments."""
         return next((found for value in strings(parsed(arguments)) if (found := self._whole.get(value))), None)
 
     def named_in(self, text: str) -> list[AgentDraft]:
-        """The agents whose ids stand in a text, in the order of their first mention."""
+        """The agents whose ids are in a text, in the order of their first mention."""
         if not self._whole:
             return []
         tokens = (token.strip("./-#") for token in TOKEN.findall(text))
         ids = (token for token in tokens if len(token) >= _LONG and not token.isalpha())
         found = (self._whole.get(token) or self._whole.get(f"/{token}") for token in ids)
-        return list(dict.fromkeys(speaker for speaker in found if speaker is not None))
+        return list(dict.fromkeys(agent for agent in found if agent is not None))
 
 
-def _names_of(speaker: AgentDraft, who: Identity) -> Iterator[str]:
-    """What a client calls an agent: in its headers, and in what the tool that started it was told and answered."""
+def _names_of(agent: AgentDraft, who: Identity) -> Iterator[str]:
+    """The names of an agent: in headers, and in the arguments and result of the tool that started it."""
     if who.name is not None:
         yield who.name
         yield who.name.rpartition("/")[2]
     yield from (own for own in (who.agent or who.session,) if own is not None)
-    use = speaker.use
+    use = agent.use
     if use is None:
         return
-    if use.call.id is not None and use.agent == speaker.number:
+    if use.call.id is not None and use.agent == agent.number:
         yield use.call.id
     yield from named_by(use.call.arguments)
     if use.result is not None:
@@ -69,7 +69,7 @@ def named_by(arguments: str) -> Iterator[str]:
 
 
 def rows(text: str) -> Iterator[tuple[str, str]]:
-    """The agents that a list names: (id, what it says of its state). JSON, or lines such as `ID [running] — label`."""
+    """The agents in a list: (id, state). It is JSON, or lines such as `ID [running] — label`."""
     try:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -84,7 +84,7 @@ _STATES = ("agent_status", "status", "state")
 
 
 def _objects(value: Json) -> Iterator[tuple[str, str]]:
-    left = [value]  # a list may be nested deeper than Python recurses
+    left = [value]  # no recursion: lists may be nested deeply
     while left:
         one = left.pop()
         if isinstance(one, list):

@@ -29,8 +29,8 @@ def worker(number: int, history: Sequence[Message], answer: Message | str, **mor
 
 
 def sends(*messages: str, to: str = "child-0001", tool: str = "send_message") -> Message:
-    asked = (json.dumps({"subagent_id": to, "message": message}) for message in messages)
-    return assistant(*(asks(tool, arguments, f"s{n}") for n, arguments in enumerate(asked)))
+    requested = (json.dumps({"subagent_id": to, "message": message}) for message in messages)
+    return assistant(*(asks(tool, arguments, f"s{n}") for n, arguments in enumerate(requested)))
 
 
 def links(run: Run, *kinds: str) -> list[Link]:

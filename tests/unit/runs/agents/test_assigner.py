@@ -14,8 +14,8 @@ BOSS_TOOLS, WORKER_TOOLS = tools("delegate", "look"), tools("calendar")
 
 
 def hand_out(*tasks: str, name: str = "delegate") -> Message:
-    asked = (asks(name, json.dumps({"task": task}), f"id-{index}") for index, task in enumerate(tasks))
-    return assistant(*asked)
+    requested = (asks(name, json.dumps({"task": task}), f"id-{index}") for index, task in enumerate(tasks))
+    return assistant(*requested)
 
 
 def child(number: int, task: str, answer: str, **more: object) -> ModelCall:

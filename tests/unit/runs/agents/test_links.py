@@ -127,10 +127,10 @@ def test_who_was_handed_a_conversation_hears_the_user() -> None:
 
 
 def test_a_conversation_may_be_handed_back() -> None:
-    asked = [*GIVEN, user("something else, please")]
+    requested = [*GIVEN, user("something else, please")]
     run = handed(
-        make_call(3, [BILLING, *asked], BACK, offers=tools("look_up")),
-        make_call(4, [TRIAGE, *asked, BACK, result("ok", "h2")], "gladly", offers=tools("transfer_to_billing")),
+        make_call(3, [BILLING, *requested], BACK, offers=tools("look_up")),
+        make_call(4, [TRIAGE, *requested, BACK, result("ok", "h2")], "gladly", offers=tools("transfer_to_billing")),
     )
     assert [step.agent for step in run.steps] == [0, 1, 1, 0]
     assert [agent.name for agent in run.agents] == ["root", "billing"]

@@ -12,7 +12,7 @@ from wiretape.runs.evidence import NOBODY, Identity
 from wiretape.runs.tools import RequestedTool
 
 
-def speaker(number: int, answered: str | None = None, arguments: str = "{}", **who: Any) -> tuple[AgentDraft, Identity]:
+def agent(number: int, answered: str | None = None, arguments: str = "{}", **who: Any) -> tuple[AgentDraft, Identity]:
     made = AgentDraft(make_call(number, [user("go")], "done"), number=number)
     if answered is not None:
         made.use = RequestedTool(
@@ -37,38 +37,38 @@ def names(*known: tuple[AgentDraft, Identity]) -> AgentNames:
     ],
 )
 def test_an_id_that_a_tool_gives_out_names_the_agent_that_it_started(answer: str, name: str) -> None:
-    child = speaker(1, answer)
-    known = names(speaker(0), child)
+    child = agent(1, answer)
+    known = names(agent(0), child)
     assert known.called(name) is child[0]
     assert known.named_in(f"Agent {name}, working, says: hello.") == [child[0]]
 
 
 def test_plain_words_in_a_tools_result_name_nobody() -> None:
-    assert names(speaker(1, "The agent is working on the task now")).named_in("an agent is working") == []
+    assert names(agent(1, "The agent is working on the task now")).named_in("an agent is working") == []
 
 
 def test_a_client_names_its_agents_in_headers() -> None:
-    child = speaker(1, name="/root/survey", session="thread-0001")
+    child = agent(1, name="/root/survey", session="thread-0001")
     known = names(child)
     assert known.called("survey") is known.called("/root/survey") is known.called("thread-0001") is child[0]
     assert known.named_in("a survey of the town") == []  # too short a name to be one inside a text
 
 
 def test_arguments_address_an_agent_by_a_value_of_its_own() -> None:
-    child = speaker(1, "started subagent child-0001")
+    child = agent(1, "started subagent child-0001")
     known = names(child)
     assert known.addressed('{"to": "child-0001", "message": "hello"}') is child[0]
     assert known.addressed('{"message": "tell child-0001 hello"}') is None
 
 
 def test_the_id_of_the_tool_call_names_the_agent_in_a_notification() -> None:
-    child = speaker(1, "launched")
+    child = agent(1, "launched")
     assert names(child).named_in("<tool-use-id>call-1</tool-use-id>") == [child[0]]
 
 
 def test_a_name_that_two_agents_have_is_nobodys() -> None:
     assert (
-        names(speaker(1, "started subagent child-0001"), speaker(2, "started subagent child-0001")).called("child-0001")
+        names(agent(1, "started subagent child-0001"), agent(2, "started subagent child-0001")).called("child-0001")
         is None
     )
 
