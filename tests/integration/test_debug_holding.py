@@ -192,7 +192,7 @@ def test_the_calls_of_a_websocket_wait_before_they_are_asked_and_with_their_answ
         assert asked == []
         assert "exchange = 1\n" in on.type_in("print exchange") + "\n"
         assert "How is the weather?" in on.type_in("print body.input[0].content")
-        assert "its connection carries other calls" in on.type_in("drop")
+        assert "it shares its connection with other calls" in on.type_in("drop")
         shown = on.type_in("break tool=weather", "continue")
         assert "call 1 is held with its answer" in shown
         assert "calls weather" in shown
@@ -203,7 +203,7 @@ def test_the_calls_of_a_websocket_wait_before_they_are_asked_and_with_their_answ
         assert len(asked) == 1
         assert "exchange = 1\n" in on.type_in("print exchange") + "\n", "one connection, as on the tape"
         assert "function_call_output" in on.type_in("print body.input[0].type")
-        assert "the program has ended with exit code 0 after 2 calls" in " ".join(on.type_in("continue").split())
+        assert "the program ended with exit code 0 after 2 calls" in " ".join(on.type_in("continue").split())
         assert on.result() == "It rains."
     said = [(m.sender, json.loads(body_bytes(m.body))["type"]) for m in one(tmp_path / "a.tape").messages]
     assert [kind for sender, kind in said if sender == "client"] == ["response.create"] * 2

@@ -65,7 +65,7 @@ def _text(answer: Any) -> str:
 def test_nothing_set_and_everything_flows() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
-        assert "the program has ended with exit code 0 after 1 call" in on.type_in("continue")
+        assert "the program ended with exit code 0 after 1 call" in on.type_in("continue")
         assert _text(on.result()) == "answer to one"
 
 
@@ -77,7 +77,7 @@ def test_step_holds_the_next_call_and_continue_lets_it_go() -> None:
         assert "call 1 is held before it is sent" in shown
         assert not on.results[0].done()
         assert "request.messages[-1].blocks[0].text = one\n" in on.type_in("print request.messages[-1].blocks[0].text")
-        assert "has ended" in on.type_in("continue")
+        assert "program ended" in on.type_in("continue")
         assert _text(on.result()) == "answer to one"
 
 
@@ -102,7 +102,7 @@ def test_a_breakpoint_holds_where_all_that_it_names_is_known(condition: str, hel
 def test_a_breakpoint_on_what_does_not_happen_holds_nothing() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
-        assert "has ended" in on.type_in("break error or finish=length or call=7", "continue")
+        assert "program ended" in on.type_in("break error or finish=length or call=7", "continue")
 
 
 def test_stepi_holds_a_call_again_with_its_answer() -> None:
@@ -120,7 +120,7 @@ def test_a_tool_is_stopped_at_before_the_program_gets_to_know_of_it_and_its_resu
         shown = on.type_in("continue")
         assert "call 3 of 3 · before its request · schedule_event (subagent)" in shown
         assert "(the result of create_calendar_event in call 2)" in " ".join(shown.split())
-        assert "has ended" in on.type_in("continue")
+        assert "program ended" in on.type_in("continue")
         assert on.result() == [200, 200, 200, 200]
 
 
@@ -153,7 +153,7 @@ def test_an_edited_answer_reaches_the_program() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
         shown = on.type_in("step", 'edit answer [{"text": "another answer"}]', "held", "serve")
-        assert "the answer to call 1 is another now" in shown
+        assert "changed the answer to call 1" in shown
         on.type_in("continue")
         assert _text(on.result()) == "another answer"
 
@@ -177,7 +177,7 @@ def test_the_body_of_an_answer_reaches_the_program_as_it_was_written() -> None:
         assert on.live.pending, "it stays held"
         answer = chat_reply("answer to one")
         answer["choices"][0]["message"]["tool_calls"] = calls("weather", "{}", "c1")["tool_calls"]
-        assert "is another now" in on.type_in(f"edit body {json.dumps(answer)}", "serve")
+        assert "changed the" in on.type_in(f"edit body {json.dumps(answer)}", "serve")
         on.type_in("continue")
         assert on.result().json() == answer
 
@@ -195,7 +195,7 @@ def test_an_edited_request_is_compared_with_the_tape_again() -> None:
 def test_a_fault_is_given_in_place_of_the_answer_which_the_next_attempt_gets() -> None:
     with stage(_chats("one")) as on:
         on.play(lambda: [_ask(on, "one")(), _ask(on, "one")()])
-        assert "gets 429 in the place of its answer" in on.type_in("step", "inject 429", "continue")
+        assert "gets 429 instead of its answer" in on.type_in("step", "inject 429", "continue")
         first, second = on.result()
         assert (first.status_code, first.headers["retry-after"], second.status_code) == (429, "1", 200)
         assert "injected by wiretape" in first.json()["error"]["message"]
@@ -222,7 +222,7 @@ def test_a_delayed_call_goes_on_by_itself() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
         shown = on.type_in("step", "delay 0.05", "continue")
-        assert "call 1 goes on in 0.05 s" in shown
+        assert "call 1 continues in 0.05 s" in shown
         assert _text(on.result()) == "answer to one"
 
 
@@ -230,13 +230,13 @@ def test_the_real_model_is_asked_for_one_call_and_the_tape_does_not_miss_it(tmp_
     played = tmp_path / "a.tape"
     with closing(LiveTape(played)) as beside, CountingModel() as model:
         with stage(_chats("one", "two", url=f"{model.url}/v1"), beside) as on:
-            on.live.kept_in = str(beside.path)
+            on.live.live_tape = str(beside.path)
             place = f"/{model.url.removeprefix('http://')}/v1/chat/completions"
             on.play(_ask(on, "one", place), _ask(on, "two", place))
             shown = on.type_in("break new~one", "continue")
             assert not beside.path.exists()
             shown = on.type_in("live")
-            assert f"is asked of the real model (its answer is kept in {beside.path})".replace(" ", "") in "".join(
+            assert f"is sent to the real model (its answer is recorded in {beside.path})".replace(" ", "") in "".join(
                 shown.split()
             )
             on.type_in("continue")
@@ -280,10 +280,10 @@ def test_several_agents_wait_each_for_itself() -> None:
     with stage(_chats("one", "two", "three")) as on:
         on.play(*(_ask(on, text) for text in ("one", "two", "three")))
         on.type_in("break new~one or new~two", "continue")
-        on.wait_for(lambda: len(on.live.held) == 2 and on.results[2].done())
+        on.wait_for(lambda: len(on.live.pending) == 2 and on.results[2].done())
         waiting = {
             json.loads(body_bytes(one.exchange.request.body))["messages"][0]["content"]: one.number
-            for one in on.live.held
+            for one in on.live.pending
         }
         assert waiting.keys() == {"one", "two"}
         on.type_in(f"goto {waiting['one']} request")
@@ -299,15 +299,15 @@ def test_a_number_says_which_of_several_is_meant() -> None:
     with stage(_chats("one", "two")) as on:
         on.play(_ask(on, "one"), _ask(on, "two"))
         on.type_in("break kind=inference", "continue")
-        on.wait_for(lambda: len(on.live.held) == 2)
+        on.wait_for(lambda: len(on.live.pending) == 2)
         on.type_in("goto start")
-        assert "calls 1, 2 are held: say which, such as serve 1" in on.type_in("serve")
+        assert "calls 1, 2 are held: name one, such as serve 1" in on.type_in("serve")
         assert "call 9 is not held; calls 1, 2 are held" in on.type_in("serve 9")
         listed = on.type_in("info held")
         assert listed.count(" request ") == 2
         assert "call 2 gets the recorded answer; call 1 is held" in on.type_in("serve 2")
-        assert "call 1 is another now" in on.type_in("say 1: Refused.")
-        assert "1 call let go" in on.type_in("release all")
+        assert "changed the answer to call 1" in on.type_in("say 1: Refused.")
+        assert "released 1 call" in on.type_in("release all")
         on.type_in("continue")
         said = {_text(on.result(place)) for place in range(2)}
         assert "Refused." in said
@@ -328,7 +328,7 @@ def test_a_message_of_a_websocket_can_wait_and_not_be_changed() -> None:
         on.play(agent)
         shown = on.type_in("break agent=root", "break answer~one", "continue")
         assert "call 1 is held before it is sent" in shown
-        assert "it can wait, and not be changed" in on.type_in("edit answer")
+        assert "it can be delayed, but not" in on.type_in("edit answer")
         assert "call 1 is held with its answer" in on.type_in("continue")
         on.type_in("continue")
         assert "response.completed" in on.result()[-1]
@@ -362,11 +362,11 @@ def test_a_stream_that_is_held_sends_comments_meanwhile(monkeypatch: pytest.Monk
 def test_a_clients_timeout_is_told_of() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one", **{"x-stainless-timeout": "60"}))
-        assert "its client says that it waits 60 s" in on.type_in("step")
+        assert "its client times out after 60 s" in on.type_in("step")
         assert on.live.warnings() == []
         since = on.live.clock()
         on.live.clock = lambda: since + 31
-        assert on.live.warnings() == ["call 1 (root) has waited 31 s; its client may give up after 60 s"]
+        assert on.live.warnings() == ["call 1 (root) has been held for 31 s; its client may time out after 60 s"]
         assert on.live.warnings() == []
         assert "31 s of 60 s" in on.type_in("held")
 
@@ -381,8 +381,8 @@ def test_a_client_that_hangs_up_is_no_longer_waited_for() -> None:
         port = int(on.url.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as client:
             client.sendall(head.encode() + body)
-            on.wait_for(lambda: bool(on.live.held))
-        on.wait_for(lambda: not on.live.held)
+            on.wait_for(lambda: bool(on.live.pending))
+        on.wait_for(lambda: not on.live.pending)
 
 
 # -- a program that leaves the tape ------------------------------------------------------------------------------------
@@ -397,9 +397,9 @@ def test_a_miss_stops_by_itself_and_the_nearest_answer_can_be_accepted() -> None
         assert "call 3 of 3 · before its request" in shown
         assert "diverge" in shown
         assert "OK: created 'Lunch'" in shown
-        assert "accept (give the nearest recorded answer)" in " ".join(shown.split())
+        assert "accept (send the nearest recorded answer)" in " ".join(shown.split())
         assert "gets the nearest recorded answer" in on.type_in("accept")
-        assert "has ended" in on.type_in("continue")
+        assert "program ended" in on.type_in("continue")
         assert on.result() == [200, 200, 200, 200]
         assert on.session.report().missed == ()
         drift = on.type_in("break drift", "reverse-continue")
@@ -467,23 +467,23 @@ def test_quit_ends_the_program(capsys: pytest.CaptureFixture[str]) -> None:
 def test_stop_ends_the_program_and_its_calls_can_be_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = debug(capsys, TAPE, "--batch", "break 2; continue; stop; goto 1; print asks")
     assert code == 128 + 15
-    assert "the program has ended with exit code 143" in out
+    assert "the program ended with exit code 143" in out
     assert "schedule_event" in out.rsplit("asks = ", 1)[1]
 
 
 def test_the_first_error_of_a_script_ends_the_program_and_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = debug(capsys, TAPE, "--batch", "continue; serve")
     assert code == 2
-    assert "command 2 (serve): serve needs a call that is held, and none is" in err
+    assert "command 2 (serve): serve needs a held call, and no call is held" in err
 
 
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--live", "-o", "x.tape", TAPE], "leave out one of them"),
+        (["--live", "-o", "x.tape", TAPE], "omit one of them"),
         (["--live"], "--live needs a new tape and a program"),
         ([], "which tape?"),
-        ([TAPE, "-o", "x.tape"], "-o names the tape that --live records"),
+        ([TAPE, "-o", "x.tape"], "-o needs --live"),
     ],
 )
 def test_what_cannot_be_meant_is_told(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -496,7 +496,7 @@ def test_commands_for_held_calls_say_what_they_need_on_a_tape(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["debug", TAPE, "--batch", "held"]) == 2
-    assert "held needs a program at work: wiretape debug TAPE -- CMD" in capsys.readouterr().err
+    assert "held needs a running program: wiretape debug TAPE -- CMD" in capsys.readouterr().err
 
 
 def test_every_command_for_held_calls_is_tried_here() -> None:

@@ -35,10 +35,10 @@ def test_what_it_looks_like(size: tuple[int, int]) -> None:
         on.play(lambda: [on.ask(recorded(number)).status_code for number in NUMBERS])
 
         async def play(seat: Seat) -> None:
-            assert "not started" in await seat.wait_for("not been started")
+            assert "not started" in await seat.wait_for("not running yet")
             await seat.type("Btool=create_calendar_event\n")
             await seat.press("c")
-            check_screen(f"debug_held_{size[0]}x{size[1]}", await seat.wait_for("held: c let it go"))
+            check_screen(f"debug_held_{size[0]}x{size[1]}", await seat.wait_for("held: c release"))
 
         sit(on, play, size)
 
@@ -84,7 +84,7 @@ def test_an_answer_is_edited_in_the_persons_own_editor(monkeypatch: pytest.Monke
             await seat.press("c")
             await seat.wait_for("held: 1")
             await seat.press("E")
-            assert "is another now" in await seat.wait_for("is another now")
+            assert "changed the" in await seat.wait_for("changed the")
             await seat.press("c")
             await seat.wait_for("ended (0)")
 
@@ -138,6 +138,6 @@ def test_an_error_stays_on_the_screen() -> None:
         on.play(lambda: None)
 
         async def play(seat: Seat) -> None:
-            assert "serve needs a call that is held" in await seat.press("r")
+            assert "serve needs a held call" in await seat.press("r")
 
         sit(on, play)

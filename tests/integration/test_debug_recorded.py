@@ -86,25 +86,26 @@ def test_answers_requests_and_ends_are_decided_of_and_stand_on_the_tape(
     other = json.dumps({"model": "m", "messages": [{"role": "user", "content": "other words"}]})
     script = (
         "break kind=inference; continue; stepi; say An edited answer.; continue; "
-        "inject 429; continue; drop; continue; "
+        "inject 429; continue; drop; continue; inject reset; continue; "
         f"edit request {other}; continue; delay 0.05; continue"
     )
-    run = debug(script, model, state, tmp_path, "one", "two", "three", "four", "five")
+    run = debug(script, model, state, tmp_path, "one", "two", "three", "four", "five", "six")
     assert run.code == 0, run.err + run.out
     assert run.said == [
         "[1] An edited answer.",
         "[2] 429 injected by wiretape (in the debugger)",
-        "[2] nothing came: RemoteDisconnected",
-        "[4] answer 2 to: other words",
-        "[5] answer 3 to: five",
+        "[3] nothing came: RemoteDisconnected",
+        "[4] nothing came: RemoteDisconnected",
+        "[5] answer 2 to: other words",
+        "[6] answer 3 to: six",
     ]
-    assert "its client says that it waits 600 s" in run.out
-    assert model.asked == ["one", "other words", "five"]
+    assert "its client times out after 600 s" in run.out
+    assert model.asked == ["one", "other words", "six"]
     statuses = [exchange.response.status if exchange.response else exchange.ended for exchange in run.tape.exchanges]
-    assert statuses == [200, 429, "upstream_closed", 200, 200]
+    assert statuses == [200, 429, "upstream_closed", "upstream_closed", 200, 200]
     calls = decode(run.tape.exchanges)
     assert "An edited answer." in str(calls[0].response)
-    assert "other words" in str(calls[3].request)
+    assert "other words" in str(calls[4].request)
 
 
 def test_an_edited_stream_stays_a_stream_and_what_nothing_holds_flows(

@@ -105,7 +105,7 @@ def stage(tapes: Sequence[Any] | None = None, live_tape: LiveTape | None = None)
     debugger = Debugger(build_run([]))
     expected = build_run(decode(read[0].exchanges))
     live = debugger.live = LiveProgram(debugger, "replay", time.monotonic, EditOperations(), expected=expected)
-    debugger.know(live_annotations("agents", debugger, live))
+    debugger.annotate(live_annotations("agents", debugger, live))
     with (
         DecisionQueue(debugger) as queue,
         ReplayServer(session, interpose=ReplayHolding(queue, session, live_tape)) as replaying,
@@ -131,7 +131,7 @@ def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
     environ = {"XDG_STATE_HOME": str(state), "OPENAI_BASE_URL": upstream}
     debugger = Debugger(build_run([]))
     live = debugger.live = LiveProgram(debugger, "record", time.monotonic, EditOperations(recording=True))
-    debugger.know(live_annotations("agents", debugger, live))
+    debugger.annotate(live_annotations("agents", debugger, live))
     troubles: list[str] = []
     told: list[HoldingAddon] = []
     recorder = Recorder(

@@ -1,7 +1,7 @@
-"""What other layers know of a run, as the debugger is handed it. Everything here is asked lazily, and may be absent.
+"""What other layers add to a run: causes, cache verdicts, findings, drift, and the user's notes.
 
-The analysis and the comparison with a replay are siblings of this package and never imported: whoever opens a
-debugger fills these in. What is not filled in is said to be unknown, where it is asked for.
+The analysis and the replay are siblings of this package, so it cannot import them. The caller who opens a debugger
+passes their results as `Annotations`; what is left out is reported as unknown.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from wiretape.debug.timeline import Stop
+from wiretape.errors import UsageError
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run, Step
 
 
 @dataclass(frozen=True, slots=True)
 class CallFinding:
-    """A finding: its rule's name, the call it is about, what it says. `estimate`: inferred, not read off the wire.
+    """A lint finding, as the debugger shows it.
 
-    `id` is another name of the rule, `values` what stands there and what it is held against, `mend` the next step.
+    `kind` is the rule's name and `id` its code; `values` are the labelled values that it compares; `fix` is the next
+    step. `estimate`: inferred, not read from the wire.
     """
 
     kind: str
@@ -35,54 +37,44 @@ class CallFinding:
 
 @dataclass(frozen=True, slots=True)
 class CacheVerdict:
-    """What the prompt cache did for a call: in one word (served, broken, expired, …) and in a sentence."""
+    """What the prompt cache did for a call: one word (served, broken, expired, …) and a sentence."""
 
     word: str
     text: str
 
 
-class Why(Protocol):
-    def __call__(self, step: Step) -> str: ...
-
-
-class OpensTapes(Protocol):
-    """Reads and links another tape, for `diff`. Raises WiretapeError."""
-
-    def __call__(self, path: str) -> Run: ...
-
-
-class Forks(Protocol):
-    """Makes a fork at a call, as `wiretape fork` does with these words; gives its path. Raises WiretapeError."""
-
-    def __call__(self, call: int, words: Sequence[str]) -> str: ...
-
-
-def _no_tapes(path: str) -> Run:
-    from wiretape.errors import UsageError
-
-    raise UsageError(f"cannot open {path}: this debugger was started without a way to other tapes")
-
-
-@dataclass(frozen=True, slots=True)
-class Annotations:
-    """Handed in when a debugger is made. `cache`, `findings` and `drift` are called at most once each."""
-
-    name: str = "the tape"
-    started: datetime | None = None
-    exchanges: Mapping[int, Exchange] = field(default_factory=dict)
-    why: Why | None = None
-    cache: Callable[[], Mapping[int, CacheVerdict]] | None = None  # by call
-    findings: Callable[[], Sequence[CallFinding]] | None = None
-    drift: Callable[[], Mapping[int, Sequence[str]]] | None = None  # call -> how it strayed from its recording
-    open_tape: OpensTapes = _no_tapes
-    fork: Forks | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Note:
+    """A user's note at a stop of the run."""
+
     stop: Stop
     text: str
 
 
-# Writes all notes to wherever they are kept. Raises WiretapeError.
-SavesNotes: TypeAlias = Callable[[Sequence[Note]], None]
+class ForksCalls(Protocol):
+    """Forks the run at a call with the options of `wiretape fork`; returns the new path. Raises WiretapeError."""
+
+    def __call__(self, call: int, words: Sequence[str]) -> str: ...
+
+
+SavesNotes: TypeAlias = Callable[[Sequence[Note]], None]  # writes all notes; raises WiretapeError
+OpensTapes: TypeAlias = Callable[[str], Run]  # reads and links the tape at a path; raises WiretapeError
+
+
+def _no_tapes(path: str) -> Run:
+    raise UsageError(f"cannot open {path}: this debugger cannot read other tapes")
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """The annotations of one run. `cache`, `findings` and `drift` are called at most once each."""
+
+    name: str = "the tape"
+    started: datetime | None = None
+    exchanges: Mapping[int, Exchange] = field(default_factory=dict)
+    why: Callable[[Step], str] | None = None  # the cause of a call, as a sentence
+    cache: Callable[[], Mapping[int, CacheVerdict]] | None = None  # by call
+    findings: Callable[[], Sequence[CallFinding]] | None = None
+    drift: Callable[[], Mapping[int, Sequence[str]]] | None = None  # by call
+    open_tape: OpensTapes = _no_tapes
+    fork: ForksCalls | None = None

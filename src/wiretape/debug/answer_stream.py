@@ -1,7 +1,6 @@
-"""A call's answer as it came: what had been said of it after each event of its stream.
+"""A recorded answer event by event: the decoded messages after each event of its stream.
 
-Every moment is decoded from the events that had come by then, by the wire format that decodes the whole: nothing is
-split or guessed.
+Each state is decoded by the call's own wire format from the events received so far.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from wiretape.wire.registry import Registry, default_registry
 
 
 class AnswerStream:
-    """`times`: for each event, when it had come, in milliseconds after the request was sent."""
+    """The events of an answer. `times`: when each arrived, in milliseconds after the request was sent."""
 
     def __init__(self, times: Sequence[int], exchanges: Sequence[Exchange], which: int, registry: Registry) -> None:
         self.times = tuple(times)
@@ -31,11 +30,11 @@ class AnswerStream:
         return self.times[-1]
 
     def events_by(self, ms: int) -> int:
-        """How many events had come by then."""
+        """How many events had arrived `ms` after the request."""
         return bisect_right(self.times, ms)
 
     def after(self, events: int) -> tuple[Message, ...]:
-        """The answer as it was after so many events."""
+        """The messages decoded from the first `events` events."""
         if events <= 0:
             return ()
         calls = self._registry.calls_of(self._exchanges[min(events, len(self)) - 1], Memo())
@@ -44,7 +43,7 @@ class AnswerStream:
 
 
 def answer_stream(call: ModelCall, exchange: Exchange | None, registry: Registry | None = None) -> AnswerStream | None:
-    """The stream that a call's answer came in; None where it came whole, or not at all."""
+    """The stream of a call's answer; None if the answer was not streamed."""
     if exchange is None:
         return None
     registry = registry or default_registry()
@@ -66,7 +65,7 @@ def _of_socket(call: ModelCall, exchange: Exchange, registry: Registry) -> Answe
 
 
 class _Cut(Sequence[Exchange]):
-    """The exchange as it was after each event; made when it is looked at."""
+    """The exchange after each event, built on access."""
 
     def __init__(self, exchange: Exchange, cuts: Sequence[int]) -> None:
         self._exchange, self._cuts = exchange, cuts

@@ -1,8 +1,8 @@
 """Breakpoints and watchpoints: where a run stops when it continues, forward or back.
 
-Both are questions to a place on the timeline, so that both directions stop at exactly the same places. A breakpoint
-is asked at the one stop of a call where all that it names is known: `call=3` before the request, `finish=length` after
-the answer, `tool=x` at the tool. A watchpoint compares a call with the one before it by the same agent.
+Both are predicates on a stop, so both directions stop at the same places. A breakpoint is evaluated at the one stop of
+a call where all its names have values: `call=3` before the request, `finish=length` after the answer, `tool=x` at the
+tool. A watchpoint compares a call with the previous call of the same agent.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from wiretape.debug.annotated_run import AnnotatedRun
 from wiretape.debug.expression.expression import Expression, evaluate, holds, known_from
 from wiretape.debug.timeline import Phase, Stop
 from wiretape.errors import UsageError
+from wiretape.model.wording import numbered
 
 
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """`watch` is False for a breakpoint, True for a watchpoint; `once`: it goes when it was hit (tbreak)."""
+    """A breakpoint, or a watchpoint if `watch`. `once`: it is removed when it is hit (tbreak)."""
 
     number: int
     text: str
     expression: Expression
-    phase: Phase  # at which stop of a call it is asked
+    phase: Phase  # the stop of a call at which it is evaluated
     watch: bool = False
     once: bool = False
     enabled: bool = True
@@ -33,7 +34,7 @@ class Breakpoint:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What stopped a run at a place. `before` and `now` are a watchpoint's values."""
+    """A breakpoint that stopped the run. `before` and `now` are the values of a watchpoint."""
 
     point: Breakpoint
     before: Any = None
@@ -42,7 +43,7 @@ class Hit:
 
 @dataclass(slots=True)
 class Breakpoints:
-    """All that are set. What was found out about a place is kept: the tape does not change."""
+    """All breakpoints and watchpoints. Results are cached until the run grows."""
 
     points: list[Breakpoint] = field(default_factory=list)
     _next: int = 1
@@ -60,8 +61,8 @@ class Breakpoints:
         for point in self.points:
             if point.number == number:
                 return point
-        has = ", ".join(str(point.number) for point in self.points)
-        raise UsageError(f"there is no breakpoint {number}; " + (f"there is {has}" if has else "none is set"))
+        have = numbered("breakpoint", [point.number for point in self.points])
+        raise UsageError(f"breakpoint {number} does not exist; {f'set: {have}' if self.points else 'none is set'}")
 
     def remove(self, number: int) -> Breakpoint:
         point = self.find(number)
@@ -74,24 +75,24 @@ class Breakpoints:
         self.points[self.points.index(point)] = changed
         return changed
 
-    def forget(self) -> None:
-        """What was found out no longer holds: the run has grown."""
+    def clear_cache(self) -> None:
+        """Drop the cached results, because the run has grown."""
         self._memo.clear()
         self._places.clear()
 
     def hit_at(self, annotated: AnnotatedRun, stop: Stop) -> bool:
-        """Whether anything that is enabled stops here."""
+        """Whether an enabled breakpoint stops at a stop."""
         return any(point.enabled and self.matches(point, annotated, stop) for point in self.points)
 
     def hits(self, annotated: AnnotatedRun, stop: Stop) -> Iterator[Hit]:
-        """What stops here, with a watchpoint's values."""
+        """The enabled breakpoints that stop at a stop, with the values of watchpoints."""
         for point in self.points:
             if point.enabled and self.matches(point, annotated, stop):
                 values = watched(point.expression, annotated, stop) if point.watch else None
                 yield Hit(point, *(values or (None, None)))
 
     def matches(self, point: Breakpoint, annotated: AnnotatedRun, stop: Stop) -> bool:
-        """Whether a point, enabled or not, is about this place."""
+        """Whether a breakpoint, enabled or not, applies to a stop."""
         if stop.phase != point.phase:
             return False
         key = (point.number, stop)
@@ -100,7 +101,7 @@ class Breakpoints:
         return self._memo[key]
 
     def places(self, point: Breakpoint, annotated: AnnotatedRun) -> Sequence[Stop]:
-        """Every place of the run that it is about."""
+        """Every stop of the run to which a breakpoint applies."""
         if point.number not in self._places:
             self._places[point.number] = tuple(s for s in annotated.timeline.stops if self.matches(point, annotated, s))
         return self._places[point.number]
@@ -114,7 +115,7 @@ def _matches(point: Breakpoint, annotated: AnnotatedRun, stop: Stop) -> bool:
 
 
 def watched(expression: Expression, annotated: AnnotatedRun, stop: Stop) -> tuple[Any, Any] | None:
-    """What an expression was at the agent's call before, and is now; None at an agent's first call."""
+    """The value of an expression at the agent's previous call and now; None at an agent's first call."""
     before = annotated.timeline.call_before(annotated.number(stop))
     if before is None:
         return None

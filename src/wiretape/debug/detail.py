@@ -1,9 +1,9 @@
-"""All there is to say about one place: what the call's request added, its answer, usage, tools, what others know."""
+"""What the debugger shows of a stop: the call in detail, and all that the model saw."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from wiretape.debug.annotated_run import AnnotatedRun
@@ -17,31 +17,28 @@ from wiretape.model.run import Agent, Step, ToolUse
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A place, for the right pane of a screen and for what a move prints.
-
-    `most_input` is the largest input of the run, for bars. `tool` is the tool use at a `tool` stop.
-    """
+    """A stop with everything that is known of its call."""
 
     stop: Stop
     step: Step
     agent: Agent
-    calls: int  # of the run
+    calls: int  # how many the run has
     depth: int
     why: str
     added: tuple[tuple[str, Message], ...]  # path in the request body, message
-    history: int  # messages of the request that are not new
+    history: int  # how many messages of the request are not new
     answer: tuple[Message, ...]
     usage: Usage | None
-    most_input: int
+    most_input: int  # the largest input of the run, for usage bars
     uses: tuple[ToolUse, ...]
-    tool: ToolUse | None
-    starts: int | None  # the first call of the subagent that the tool use set going
+    tool: ToolUse | None  # at a `tool` stop
+    starts: int | None  # the first call of the subagent that the tool started
     cache: CacheVerdict | None
     findings: tuple[CallFinding, ...]
     drift: tuple[str, ...]
     notes: tuple[Note, ...]
     points: tuple[Breakpoint, ...]
-    goes_on: bool = False  # the run is still happening: what is not there may come
+    running: bool = False  # the program still runs: a missing result may arrive later
 
     @property
     def call(self) -> ModelCall:
@@ -55,9 +52,9 @@ def detail(
     breakpoints: Breakpoints,
     *,
     judged: bool = True,
-    goes_on: bool = False,
+    running: bool = False,
 ) -> Detail:
-    """Raises UsageError at the start and the end. `judged`: ask for findings, cache and drift as well."""
+    """Return the detail of a stop. `judged`: with findings, cache verdict and drift. Raises UsageError at the ends."""
     step = annotated.step(stop)
     call, request = step.call, step.call.request
     places = enumerate(request.messages[step.new_from :], step.new_from)
@@ -72,25 +69,17 @@ def detail(
         history=step.new_from,
         answer=call.response.messages if call.response is not None else (),
         usage=call.usage,
-        most_input=most_input(annotated),
+        most_input=annotated.most_input,
         uses=tuple(annotated.timeline.uses(call.number)),
         tool=annotated.timeline.use(stop),
         starts=started.calls[0] if (started := annotated.timeline.started_at(stop)) is not None else None,
         cache=annotated.cache_verdict(call.number) if judged else None,
         findings=tuple(annotated.findings(call.number)) if judged else (),
-        drift=tuple(annotated.drifts(stop)) if judged else (),
+        drift=tuple(annotated.drift(stop)) if judged else (),
         notes=tuple(note for note in notes if note.stop.call == call.number),
         points=tuple(point for point in breakpoints.points if breakpoints.matches(point, annotated, stop)),
-        goes_on=goes_on,
+        running=running,
     )
-
-
-def most_input(annotated: AnnotatedRun) -> int:
-    """The largest input of the run."""
-    if annotated.most_input is None:
-        usages = (step.call.usage for step in annotated.timeline.run.steps)
-        annotated.most_input = max((usage.input or 0 for usage in usages if usage is not None), default=0)
-    return annotated.most_input
 
 
 Served: TypeAlias = Literal["cached", "partly", "not", "unknown"]
@@ -98,7 +87,7 @@ Served: TypeAlias = Literal["cached", "partly", "not", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class ContextEntry:
-    """One thing that the model saw: a tool, or a message. `held`: the provider has it, the body does not."""
+    """A tool or a message that the model saw. `held`: the provider stores it, the request does not contain it."""
 
     path: str
     new: bool
@@ -111,30 +100,33 @@ class ContextEntry:
 
 @dataclass(frozen=True, slots=True)
 class ModelContext:
-    """`shown`: the part that was asked for. `total` counts all."""
+    """Tools and messages of a request, marked as new and as cached.
+
+    A provider reports cached tokens only: which entries they cover is estimated from the lengths of the texts.
+    """
 
     call: int
-    shown: tuple[ContextEntry, ...]
-    total: int
+    shown: tuple[ContextEntry, ...]  # the entries that the command selected
+    total: int  # how many entries there are
     input: int | None
     cached: int | None
     full: bool = False
 
 
 def model_context(annotated: AnnotatedRun, stop: Stop, only: slice | None = None, full: bool = False) -> ModelContext:
-    """Raises UsageError at the start and the end."""
+    """Return what the model saw at a stop. Raises UsageError at the ends of the tape."""
     step = annotated.step(stop)
     call, usage = step.call, step.call.usage
-    seen = _seen(call.request, step.new_from, new_tools=annotated.timeline.thread_before(call.number) is None)
+    entries = _entries(call.request, step.new_from, new_tools=annotated.timeline.thread_before(call.number) is None)
     cached = usage.cached if usage is not None else None
     total = usage.input if usage is not None else None
-    marked = _marked(seen, total, cached)
+    marked = _marked(entries, total, cached)
     return ModelContext(
         call.number, tuple(marked[only] if only is not None else marked), len(marked), total, cached, full
     )
 
 
-def _seen(request: CallRequest, new_from: int, new_tools: bool) -> list[ContextEntry]:
+def _entries(request: CallRequest, new_from: int, new_tools: bool) -> list[ContextEntry]:
     tools = [
         ContextEntry(f"tools[{place}]", new_tools, "unknown", _tool_size(tool), tool=tool)
         for place, tool in enumerate(request.tools)
@@ -157,17 +149,15 @@ def _tool_size(tool: ToolSpec) -> int:
     return len(str(to_json(tool.raw))) if tool.raw else len(tool.name) + len(tool.description or "")
 
 
-def _marked(seen: list[ContextEntry], total: int | None, cached: int | None) -> list[ContextEntry]:
-    """Say of each whether the cache served it, by where its characters lie among all."""
+def _marked(entries: list[ContextEntry], total: int | None, cached: int | None) -> list[ContextEntry]:
+    """The entries, each with an estimate of whether the cache served it."""
     if cached is None or not total:
-        return seen
-    characters = sum(one.size for one in seen)
+        return entries
+    characters = sum(entry.size for entry in entries)
     end, start, marked = characters * cached / total, 0, list[ContextEntry]()
-    for one in seen:
-        stop = start + one.size
+    for entry in entries:
+        stop = start + entry.size
         served: Served = "cached" if stop <= end else "partly" if start < end else "not"
-        marked.append(
-            ContextEntry(one.path, one.new, served if cached else "not", one.size, one.message, one.tool, one.held)
-        )
+        marked.append(replace(entry, served=served if cached else "not"))
         start = stop
     return marked

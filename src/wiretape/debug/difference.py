@@ -1,10 +1,11 @@
-"""What differs between two calls: settings, tools and messages of their requests, and their answers.
+"""Differences between two calls, of one tape or of two: settings, tools, messages and answers.
 
-Messages that did not change are the very same objects on a tape, so that two long histories are compared quickly.
+Unchanged messages are the same objects on a tape, so comparing two long histories is fast.
 """
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,13 +18,14 @@ from wiretape.debug.timeline import Timeline
 from wiretape.errors import UsageError
 from wiretape.model.call import Block, CallRequest, Message, ModelCall, ToolCall, ToolResult
 from wiretape.model.run import Run, Step
+from wiretape.model.wording import plural
 
 How: TypeAlias = Literal["added", "removed", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
 class CallDifference:
-    """One difference. `character`: so many characters of the text are still the same."""
+    """One difference. `character`: how many leading characters of the two texts are equal."""
 
     path: str
     how: How
@@ -34,7 +36,7 @@ class CallDifference:
 
 @dataclass(frozen=True, slots=True)
 class CallComparison:
-    """Two calls side by side. `first` and `second` say which; `note` what else to know."""
+    """The differences of two calls, the most important of the request first. `first` and `second` name the calls."""
 
     first: str
     second: str
@@ -46,23 +48,26 @@ class CallComparison:
 
 
 def compare_calls(first: ModelCall, second: ModelCall, names: tuple[str, str], note: str = "") -> CallComparison:
-    """From one call to another."""
+    """Compare two calls.
+
+    A changed model or history explains more than changed tools, added messages or settings, so it comes first.
+    """
     old, new = first.request, second.request
-    changes = [*_settings(old, new), *_tools(old, new), *_messages(old, new)]
+    messages = list(_messages(old, new))
+    history = [change for change in messages if change.how != "added"]
+    added = [change for change in messages if change.how == "added"]
+    changes = [*_model(old, new), *history, *_tools(old, new), *added, *_settings(old, new)]
     answers = _answers(first, second)
     same = _common(old.messages, new.messages)
     return CallComparison(*names, tuple(changes), tuple(answers), tuple(_figures(first, second)), same, note)
 
 
-def same_call(first: ModelCall, second: ModelCall) -> bool:
-    """Whether two calls say the same, numbers and times aside."""
-    found = compare_calls(first, second, ("", ""))
-    return not found.request and not found.answer
+def _model(old: CallRequest, new: CallRequest) -> Iterator[CallDifference]:
+    if old.model != new.model:
+        yield CallDifference("model", "changed", old.model, new.model)
 
 
 def _settings(old: CallRequest, new: CallRequest) -> Iterator[CallDifference]:
-    if old.model != new.model:
-        yield CallDifference("model", "changed", old.model, new.model)
     for name in dict.fromkeys([*old.settings, *new.settings]):
         before, after = old.settings.get(name), new.settings.get(name)
         if before != after:
@@ -71,8 +76,6 @@ def _settings(old: CallRequest, new: CallRequest) -> Iterator[CallDifference]:
 
 
 def _spelled(value: object, there: bool) -> str | None:
-    import json
-
     return json.dumps(to_json(value), ensure_ascii=False, default=str) if there else None
 
 
@@ -94,7 +97,7 @@ def _tools(old: CallRequest, new: CallRequest) -> Iterator[CallDifference]:
 
 
 def _messages(old: CallRequest, new: CallRequest) -> Iterator[CallDifference]:
-    """Messages in line up to the first change; behind it, by their place from the end, else by place."""
+    """Pair messages from the start to the first change, then from the end, then the rest by place."""
     a, b = old.messages, new.messages
     start = _common(a, b)
     tail = 0
@@ -153,7 +156,7 @@ def _text(path: str, before: str, after: str) -> CallDifference:
 
 
 def common_prefix_length(a: str, b: str) -> int:
-    """How many characters two texts begin with alike."""
+    """How many leading characters two texts share."""
     low, high = 0, min(len(a), len(b))
     while low < high:  # slices compare much faster than characters
         middle = (low + high + 1) // 2
@@ -182,7 +185,7 @@ def _answers(first: ModelCall, second: ModelCall) -> Iterator[CallDifference]:
 
 
 def _unlike(a: Block, b: Block) -> bool:
-    """Ids of tool calls are made anew for every answer, and so is opaque state."""
+    """Compare texts only: ids of tool calls and opaque state are new in every answer."""
     return type(a) is not type(b) or block_text(a) != block_text(b)
 
 
@@ -203,7 +206,10 @@ class OtherTape:
 
 
 def counterpart(timeline: Timeline, number: int, other: OtherTape, theirs: int | None) -> tuple[ModelCall, str]:
-    """The call of the other tape to compare with, and a sentence on where the tapes part. Raises UsageError."""
+    """The call of the other tape to compare with, and where the tapes diverge, as a sentence. Raises UsageError.
+
+    `theirs`: its number; None: the call with the same agent and the same order among that agent's calls.
+    """
     if theirs is not None:
         found = next((step.call for step in other.run.steps if step.call.number == theirs), None)
         if found is None:
@@ -218,7 +224,7 @@ def counterpart(timeline: Timeline, number: int, other: OtherTape, theirs: int |
 
 
 def _places(run: Run) -> Iterator[tuple[tuple[str, int], Step]]:
-    """Each call by its agent's name and its order among that one's calls."""
+    """Each call with its agent's name and its order among that agent's calls."""
     counts: Counter[str] = Counter()
     for step in run.steps:
         name = run.agents[step.agent].name + (" (side call)" if step.cause.kind == "side_call" else "")
@@ -227,22 +233,22 @@ def _places(run: Run) -> Iterator[tuple[tuple[str, int], Step]]:
 
 
 def divergence(run: Run, other: OtherTape, here: int | None = None) -> str:
-    """Where the two runs first say something else; and how to see it, where that is not call `here`."""
+    """Where two runs first differ, as a sentence, with the command that shows it unless it is call `here`."""
     theirs = dict(_places(other.run))
     for place, step in _places(run):
         match = theirs.get(place)
         if match is None:
-            return f"the tapes part at call {step.call.number}: {other.path} has no call like it"
-        if _brought(step) != _brought(match):
-            found = f"the tapes part at call {step.call.number} (call {match.call.number} of {other.path})"
-            way = f"; to see it: goto {step.call.number}, then diff {shlex.quote(other.path)}"
-            return found if step.call.number == here else found + way
+            return f"the tapes diverge at call {step.call.number}: {other.path} has no matching call"
+        if _new_texts(step) != _new_texts(match):
+            found = f"the tapes diverge at call {step.call.number} (call {match.call.number} of {other.path})"
+            show = f"; to see it: goto {step.call.number}, then diff {shlex.quote(other.path)}"
+            return found if step.call.number == here else found + show
     more = len(other.run.steps) - len(run.steps)
-    return f"all calls say the same; {other.path} goes on for {more} more" if more > 0 else "all calls say the same"
+    return "all calls are equal" + (f"; {other.path} has {plural(more, 'more call')}" if more > 0 else "")
 
 
-def _brought(step: Step) -> list[tuple[str, str]]:
-    """What a call brings, as texts: what its request adds, and the answer."""
+def _new_texts(step: Step) -> list[tuple[str, str]]:
+    """Role and text of each block that the call's request adds, and of its answer."""
     response = step.call.response
     messages = (*step.call.request.messages[step.new_from :], *(response.messages if response is not None else ()))
     return [(message.role, block_text(block)) for message in messages for block in message.blocks]

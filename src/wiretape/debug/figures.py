@@ -1,4 +1,4 @@
-"""Numbers and places in words, for tables and sentences. What is unknown says so and is never 0."""
+"""Numbers and stops in words. An unknown number is `unknown` or `?`, never 0."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def count_text(number: int | None) -> str:
 
 
 def count_cell(number: int | None) -> str:
-    """In a table."""
+    """A count for a table cell."""
     return "?" if number is None else f"{number:,}"
 
 
 def duration_text(ms: int | None) -> str:
-    """A time span."""
+    """`350 ms`, `12.5 s`, `2m 05s`."""
     if ms is None:
         return "?"
     if ms < 1000:
@@ -45,6 +45,6 @@ def describe_stop(timeline: Timeline, stop: Stop) -> str:
 
 
 def first_line(text: str, length: int = 60) -> str:
-    """The beginning of a text, on one line."""
+    """The beginning of a text, with white space collapsed."""
     timeline = " ".join(text[: 4 * length].split())
     return timeline if len(timeline) <= length and len(text) <= 4 * length else timeline[: length - 1] + "…"

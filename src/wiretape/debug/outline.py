@@ -1,5 +1,7 @@
-"""The tree of a run for a screen's left side: turns, the calls in them, their tools, and under a tool the subagent
-that it started. The tree stands still while one walks; what changes are marks."""
+"""The tree of a run for the screen: turns, their calls, the tools of a call, and the subagent that a tool started.
+
+The tree does not change while the debugger moves; the marks of its nodes do.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,12 @@ from wiretape.model.run import Step, ToolUse
 
 NodeKind: TypeAlias = Literal["turn", "agent", "call", "tool", "side"]
 Mark: TypeAlias = Literal["current", "breakpoint", "disabled", "note", "finding", "error"]
-Key: TypeAlias = tuple[str, int, int]  # kind, number, index: the same for the same node as long as the run is
+Key: TypeAlias = tuple[str, int, int]  # kind, number, index: stable while the run grows
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`stop`: where to go when it is chosen. A call's node stands for all its stops but those at tools."""
+    """A node of the tree. `stop`: where selecting it goes. A call's node covers its request and its answer."""
 
     key: Key
     kind: NodeKind
@@ -33,7 +35,7 @@ class Node:
 
 
 def outline(timeline: Timeline) -> tuple[Node, ...]:
-    """Every call once. Side calls stand in a group of their own at the end."""
+    """Build the tree: every call once, side calls in a group at the end."""
     tree = _Tree(timeline)
     turns = [node for turn in timeline.run.turns if (node := tree.turn(turn.number, turn.user)) is not None]
     rest = [
@@ -64,7 +66,7 @@ class _Tree:
         calls = self._turn_calls[number]
         roots = [n for n in calls if self._timeline.activation(n).starter is None]
         children = [self.call(n) for n in roots or calls[:1] if n not in self._placed]
-        late = [self.agent(a) for a in self._here(calls) if self.left(a)]  # whose starter stands elsewhere
+        late = [self.agent(a) for a in self._here(calls) if self.left(a)]  # started by a call of another turn
         if not children and not late:
             return None
         label = f"turn {number}: {first_line(user, 200)}" if user.strip() else f"turn {number}"
@@ -102,7 +104,7 @@ class _Tree:
 def marks(
     annotated: AnnotatedRun, here: Stop, breakpoints: Breakpoints, notes: Sequence[Note], *, judged: bool = True
 ) -> Mapping[Key, frozenset[Mark]]:
-    """Of the nodes that have any. Where they are asked for (`judged`), findings may take their time the first time."""
+    """The marks of the nodes that have any. `judged`: with findings, which are computed on first use."""
     found: dict[Key, set[Mark]] = {}
     if here.call is not None:
         found.setdefault(key_of(here), set()).add("current")
@@ -121,6 +123,6 @@ def marks(
 
 
 def key_of(stop: Stop) -> Key:
-    """The node that stands for a stop."""
+    """The key of the node that covers a stop."""
     assert stop.call is not None
     return ("tool", stop.call, stop.tool) if stop.tool is not None else ("call", stop.call, 0)

@@ -1,4 +1,4 @@
-"""What a command answers: content, not text. The views render it, for the screen and for line mode alike."""
+"""The replies to commands, as values. The views render them for the screen and for line mode."""
 
 from __future__ import annotations
 
@@ -23,35 +23,34 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Where a move led: why it stopped there (breakpoints, values that changed, a tool that returned), and what is
-    there. `detail` is None at the start and the end of the tape."""
+    """The stop where a move ended, and the breakpoints that stopped it. `detail` is None at the ends of the tape."""
 
     detail: Detail | None
     hits: tuple[Hit, ...] = ()
-    returned: tuple[str, str] | None = None  # the tool that an agent was called by, and what it gave back
-    place: str = ""
-    full: bool = False  # nothing shortened
+    returned: tuple[str, str] | None = None  # after finish: the tool that started the agent, and its result
+    place: str = ""  # the phase of the stop
+    full: bool = False  # show long texts in full
 
 
 @dataclass(frozen=True, slots=True)
 class ListingColumn:
     title: str
     right: bool = False
-    wide: bool = False  # gives way where the width does not do
+    wide: bool = False  # shrinks if the terminal is too narrow
 
 
 @dataclass(frozen=True, slots=True)
 class ListingRow:
-    """`here`: the row of the current place."""
+    """A row of a table. `here`: it is marked as the current one."""
 
     cells: tuple[str, ...]
     here: bool = False
-    below: tuple[str, ...] = ()  # sentences under the row
+    below: tuple[str, ...] = ()  # lines under the row
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A table with an optional title; `empty` is said where there are no rows."""
+    """A table. `empty` is shown if it has no rows."""
 
     columns: tuple[ListingColumn, ...]
     rows: tuple[ListingRow, ...]
@@ -67,7 +66,7 @@ def listing(columns: str, rows: Iterable[ListingRow], title: str = "", empty: st
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What `print` found. `value` is JSON; None is unknown."""
+    """A value that `print` shows. `value` is JSON; None is unknown."""
 
     name: str
     value: Any
@@ -75,7 +74,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class SearchMatch:
-    """Where a search hit: the words around it."""
+    """A match of a search, as excerpts. It is match `number` of `total` calls."""
 
     pattern: str
     excerpts: tuple[str, ...]
@@ -88,7 +87,7 @@ Part: TypeAlias = Sentence | Arrival | Listing | Value | SearchMatch | CallCompa
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A text that a person is to change in an editor; `done` takes what became of it."""
+    """A text to open in an editor. `done` applies the edited text."""
 
     text: str
     done: Callable[[str], CommandReply]
@@ -96,10 +95,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """The answer to one line. `error`: what was asked for could not be done, and what to do instead; nothing changed.
+    """The reply to one command line.
 
-    `quit`: the person wants to leave. `command`: the full name of what was done, empty for an error before that.
-    `waits`: the program goes on; there is more to say when it is held, or has ended. `edit`: an editor is to be opened.
+    `error`: why the command failed, and what to do instead; the state is unchanged. `command`: the command's full name,
+    empty if the line names none. `quit`: leave the debugger. `edit`: open an editor. `waits`: the program was released;
+    the rest of the reply follows when a call is held or the program ends.
     """
 
     command: str = ""
@@ -110,6 +110,11 @@ class CommandReply:
     edit: Edit | None = None
 
 
+def reply(*parts: Part) -> CommandReply:
+    """Build a reply of these parts."""
+    return CommandReply(parts=parts)
+
+
 def sentence(text: str, tone: Tone = "plain") -> CommandReply:
-    """A reply of one sentence."""
-    return CommandReply(parts=(Sentence(text, tone),))
+    """Build a reply of one sentence."""
+    return reply(Sentence(text, tone))

@@ -1,6 +1,6 @@
 """The debugger: a run that is walked by commands.
 
-    debugger = Debugger(run, Known(...), notes, save_notes)
+    debugger = Debugger(run, Annotations(...), notes, save_notes)
     reply = debugger.execute("break tool=schedule_event")   # raises no WiretapeError: see reply.error
     debugger.here, debugger.detail(), debugger.outline(), debugger.marks(), debugger.complete("bre", 3)
 
@@ -25,7 +25,7 @@ class Debugger(DebuggerState):
     """Executes command lines. Not thread-safe: one front end at a time."""
 
     def execute(self, line: str) -> CommandReply:
-        """Do one command. An empty line does the last one again."""
+        """Execute one command. An empty line repeats the last one."""
         words = line.strip()
         if not words:
             if not self.history:
@@ -44,5 +44,5 @@ class Debugger(DebuggerState):
             return CommandReply(error=str(error))
 
     def complete(self, line: str, cursor: int | None = None) -> Completion:
-        """What the word at the cursor could become."""
+        """Complete the word at the cursor."""
         return complete(self, line, len(line) if cursor is None else cursor)

@@ -1,9 +1,9 @@
-"""The places where a debugger can stand in a run, in one order, and who called whom.
+"""The stops of a run in one order, and which agent called which.
 
-What a line is to gdb, a model call is here; a subagent is a function that a tool call calls. Each call has its stops:
-before its request is sent, after its answer has come, and one at each tool that the answer asks for. Calls stand in
-the order of their numbers (of their starts), so that the walk does not depend on which concurrent call ended first.
-Before the first call is `start`, after the last is `end`.
+A model call is to this debugger what a line is to gdb, and a subagent is what a called function is. Each call has one
+stop before its request, one after its answer, and one at each tool that the answer calls. Calls are in the order of
+their numbers, so the order does not depend on which concurrent call ended first. `start` comes before the first call
+and `end` after the last.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Phase: TypeAlias = Literal["start", "request", "answer", "tool", "end"]
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """One place. `call` is None at `start` and `end`; `tool` is the tool call's index at a `tool` stop."""
+    """A place where the debugger can stop. `call` is None at the ends; `tool` is the index of the tool call."""
 
     phase: Phase
     call: int | None = None
@@ -31,22 +31,22 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Activation:
-    """One going of an agent: what a function's frame is to gdb.
+    """The calls of an agent from one start: what a function's activation record is to gdb.
 
-    A root agent has one. A subagent has one for each time that it is set going (`starter`: the call that did it).
-    A side call has one of its own, started by the call that it stands beside.
+    A root agent has one activation. A subagent has one for each start; `starter` is the call that started it.
+    A side call has its own, and `starter` is the call of the loop that it accompanies.
     """
 
     agent: int
     calls: tuple[int, ...]
     starter: int | None = None
     side: bool = False
-    nth: int = 0  # of those that one call set going, of one agent
+    nth: int = 0  # counts the activations of one agent that one call started
 
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:
-    """One line of a backtrace. `number` 0 is the innermost; `tool` is the tool call that the inner frame came from."""
+    """A frame of a backtrace, numbered from the innermost. `tool`: the tool call that started the inner frame."""
 
     number: int
     activation: Activation
@@ -55,7 +55,7 @@ class StackFrame:
 
 
 class Timeline:
-    """The stops of a run. Built once, in one walk; every question is a look-up."""
+    """The stops of a run, indexed once; every method is a look-up."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -86,10 +86,10 @@ class Timeline:
         return [*stops, Stop("end")]
 
     def _activate(self) -> None:
-        """Group the calls of each agent by what set it going."""
-        starter: dict[int, int | None] = {}  # agent -> the call that set it going last
-        goings: Counter[int] = Counter()  # agent -> how often it was set going
-        found: dict[tuple[int, int | None, int, int], list[int]] = {}  # agent, starter, which going, side call
+        """Group the calls of each agent by the call that started it."""
+        starter: dict[int, int | None] = {}  # agent -> the call that started it last
+        starts: Counter[int] = Counter()  # agent -> how often it was started
+        found: dict[tuple[int, int | None, int, int], list[int]] = {}  # agent, starter, which start, side call
         for number in self.calls:
             step = self._steps[number]
             if step.cause.kind == "side_call":
@@ -97,15 +97,15 @@ class Timeline:
                 continue
             if step.cause.kind == "subagent":
                 starter[step.agent] = self._earlier(step.cause.call, number)
-                goings[step.agent] += 1
+                starts[step.agent] += 1
             elif step.agent not in starter:
                 agent = self.run.agents[step.agent]
                 starter[step.agent] = self._earlier(agent.started_by, number) if agent.parent is not None else None
-            found.setdefault((step.agent, starter[step.agent], goings[step.agent], 0), []).append(number)
-        alike: Counter[tuple[int, int | None]] = Counter()
+            found.setdefault((step.agent, starter[step.agent], starts[step.agent], 0), []).append(number)
+        siblings: Counter[tuple[int, int | None]] = Counter()
         for (agent_number, started, _, side), calls in found.items():
-            activation = Activation(agent_number, tuple(calls), started, bool(side), alike[agent_number, started])
-            alike[agent_number, started] += not side
+            activation = Activation(agent_number, tuple(calls), started, bool(side), siblings[agent_number, started])
+            siblings[agent_number, started] += not side
             self.activations.append(activation)
             self._activation_of.update(dict.fromkeys(calls, activation))
 
@@ -117,7 +117,7 @@ class Timeline:
         return activation.starter is None and not activation.side
 
     def _calls_before(self) -> dict[int, int]:
-        """Of each call, the one before it by the same agent, side calls apart."""
+        """Map each call to the previous call of its agent. Side calls are left out."""
         before, last = {}, dict[tuple[int, bool], int]()
         for number in self.calls:
             key = (self._steps[number].agent, self._activation_of[number].side)
@@ -130,20 +130,20 @@ class Timeline:
 
     @property
     def end(self) -> int:
-        """The last place. The first is 0."""
+        """The index of the last stop; the first is 0."""
         return len(self.stops) - 1
 
     def place(self, stop: Stop) -> int:
-        """Where a stop stands. Raises KeyError for one that is none of this run's."""
+        """The index of a stop. Raises KeyError if the run does not have it."""
         return self._places[stop]
 
     def find(self, stop: Stop) -> int | None:
         return self._places.get(stop)
 
     def step(self, call: int) -> Step:
-        """A call in its place in the run. Raises UsageError where there is none of this number."""
+        """The step of a call. Raises UsageError if the tape has no such call."""
         if call not in self._steps:
-            raise UsageError(f"there is no call {call}: the tape has {self.extent()}")
+            raise UsageError(f"the tape has no call {call}; it has {self.extent()}")
         return self._steps[call]
 
     def has(self, call: int) -> bool:
@@ -156,7 +156,7 @@ class Timeline:
         return "call 1" if len(self.calls) == 1 else f"calls {self.calls[0]} to {self.calls[-1]}"
 
     def uses(self, call: int) -> Sequence[ToolUse]:
-        """The tool calls that a call asked for, with their results."""
+        """The tool calls of a call's answer, with their results."""
         return self._uses.get(call, ())
 
     def use(self, stop: Stop) -> ToolUse | None:
@@ -166,7 +166,7 @@ class Timeline:
         return next((use for use in self.uses(stop.call) if use.index == stop.tool), None)
 
     def started_at(self, stop: Stop) -> Activation | None:
-        """What the tool use at a stop set going, if that is a subagent."""
+        """The activation of the subagent that the tool at a stop started."""
         return self._from_tool.get((stop.call, stop.tool)) if stop.call is not None and stop.tool is not None else None
 
     def request(self, call: int) -> int:
@@ -179,11 +179,11 @@ class Timeline:
         return self._activation_of[call]
 
     def call_before(self, call: int) -> int | None:
-        """The call before it by the same agent."""
+        """The previous call of the same agent."""
         return self._before.get(call)
 
     def thread_before(self, call: int) -> int | None:
-        """The call before it in its thread; for a thread's first call, the one that it forked from."""
+        """The previous call of its thread; for a thread's first call, the call that the thread forked from."""
         step = self._steps[call]
         thread = self.run.threads[step.thread]
         at = bisect_left(thread.calls, call)
@@ -192,7 +192,7 @@ class Timeline:
         return None
 
     def started_by(self, activation: Activation) -> ToolUse | None:
-        """The tool use that set an agent going, as far as it is known."""
+        """The tool use that started an activation, if it is known."""
         if activation.starter is None or activation.side:
             return None
         uses, cause = self.uses(activation.starter), self._steps[activation.calls[0]].cause
@@ -200,11 +200,11 @@ class Timeline:
         own = own or [use for use in uses if use.agent == activation.agent or use.call.name in cause.tools]
         if not own:
             return None
-        # One call may send several messages to one agent: they are taken in their order.
+        # One call may send several messages to one agent; they start its activations in order.
         return own[min(activation.nth, len(own) - 1)]
 
     def frames(self, call: int) -> list[StackFrame]:
-        """Who called whom, innermost first."""
+        """The backtrace of a call, innermost frame first."""
         frames = [StackFrame(0, self._activation_of[call], call)]
         while (starter := frames[-1].activation.starter) is not None:
             tool = self.started_by(frames[-1].activation)
@@ -215,13 +215,13 @@ class Timeline:
         return len(self.frames(call)) - 1
 
     def next_answer(self, at: int, calls: Sequence[int] | None = None) -> int | None:
-        """The first `answer` place after `at`, of all calls or of some (sorted)."""
+        """The first `answer` stop after `at`, of all calls or of these (sorted)."""
         places = self.answers if calls is None else [self.answer(number) for number in calls]
         found = bisect_right(places, at)
         return places[found] if found < len(places) else None
 
     def last_answer(self, at: int, calls: Sequence[int] | None = None) -> int | None:
-        """The last `answer` place before `at`."""
+        """The last `answer` stop before `at`, of all calls or of these (sorted)."""
         places = self.answers if calls is None else [self.answer(number) for number in calls]
         found = bisect_left(places, at) - 1
         return places[found] if found >= 0 else None

@@ -1,7 +1,7 @@
 """Small agents, and a scripted model that answers them.
 
-They are ordinary programs: nothing in them knows of wiretape. The demo and the captures are recordings of them.
-Each runs on its own, e.g. `python -m wiretape.demo.subagents`; `…demo.upstream` is what they talk to.
+The agents are ordinary programs that do not import wiretape; the demo and the captures record them. Run one with
+`python -m wiretape.demo.subagents`, and the model that it calls with `python -m wiretape.demo.upstream`.
 """
 
 __all__ = ["subagents", "upstream"]

@@ -1,7 +1,7 @@
-"""What the scripted upstream answers: each program's model answers, as data.
+"""The answers of the scripted upstream, as data.
 
-Usage stands only where it is known; ids, stop reasons and model names are spelled as each provider spells them, its
-oddities included. `{result}` in a text stands for what the last tool gave.
+Ids, stop reasons and model names are written as each provider writes them. An answer has usage only where the published
+source states it. `{result}` in a text is replaced by the result of the last tool.
 """
 
 from __future__ import annotations
@@ -309,7 +309,10 @@ def _message(text: str, to: str = "{subagent}") -> tuple[str, Json]:
     return ("send_message", {"subagent_id": to, "message": text})
 
 
-CONTROL_SCENES: tuple[tuple[str, str, int, Json], ...] = (
+# --- a parent and its subagent that send messages to each other -----------------------------------------------------
+# (speaker, text of the last user message, tool results since then, answer); `{subagent}` is replaced by its id.
+
+CONTROL_SCRIPT: tuple[tuple[str, str, int, Json], ...] = (
     (
         _PARENT,
         "发布说明",
@@ -336,7 +339,7 @@ CONTROL_SCENES: tuple[tuple[str, str, int, Json], ...] = (
     (_CHILD, "几个文件", 1, _calls("c5", ("report", {"output": "一共改动 7 个文件。"}))),
     (_CHILD, "几个文件", 2, _says("c6", "文件数完了，也报告了。")),
     (_CHILD, "起一个标题", 0, _says("c7", "标题是《1.4：带走你的记录》。")),
-    # Another day, another process: both sessions go on.
+    # Another day, another process: both sessions continue.
     (_PARENT, "再核对一遍", 0, _calls("p10", ("list_agents", {}))),
     (_PARENT, "再核对一遍", 1, _calls("p11", _message("重新数一遍文件，与上次比较。"))),
     (_PARENT, "再核对一遍", 2, _says("p12", "我让子 agent 重新数一遍。")),

@@ -1,4 +1,4 @@
-"""What the agents speak to a model with: one JSON request, one answer, whole or streamed. No agent logic here."""
+"""A model client for the agents: one JSON request, one answer, whole or streamed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import httpx
 
 
 class ModelClient:
-    """A provider's HTTP interface, found through the environment as its own SDK would find it."""
+    """A client for a provider's HTTP API, configured by the same environment variables as the provider's SDK."""
 
     def __init__(self, provider: str, default_url: str) -> None:
         self.base_url = (os.environ.get(f"{provider}_BASE_URL") or default_url).rstrip("/")
@@ -25,7 +25,7 @@ class ModelClient:
         self._http.close()
 
     def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and give the whole answer."""
+        """Send a request; return the whole answer."""
         try:
             response = self._http.post(self.base_url + path, json=body)
         except httpx.HTTPError as error:
@@ -35,7 +35,7 @@ class ModelClient:
         return answer
 
     def stream(self, path: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Send a request and give the answer's events as they come."""
+        """Send a request; yield the events of the answer as they arrive."""
         try:
             with self._http.stream("POST", self.base_url + path, json=body) as response:
                 if response.is_error:
@@ -56,7 +56,7 @@ class ModelClient:
 
 
 class ModelRefusal(SystemExit):
-    """The model gave no answer. Ends the program: the reason goes to stderr, the exit code is 1."""
+    """The model sent an error or no answer. Ends the program with exit code 1 and the reason on stderr."""
 
 
 def _reason(response: httpx.Response) -> str:

@@ -1,7 +1,7 @@
-"""A customer-service agent with three tools, which tells its model the time in every system prompt.
+"""A customer-service agent with three tools, whose system prompt contains the current time.
 
 Its provider speaks a dialect of Chat Completions: tool calls have no ids, tool messages carry only the tool's name,
-`model_meta.stream` is true although the answer comes whole. Each question is a turn of one conversation.
+and `model_meta.stream` is true although the answer is not streamed. Each question is a turn of one conversation.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ MOST_STEPS = 8
 
 
 def spell(now: datetime) -> str:
-    """A moment as the system prompt spells it."""
+    """A time as the system prompt writes it."""
     return f"{now:%Y年%m月%d日 %H时%M分%S秒} 星期{WEEKDAYS[now.weekday()]}"
 
 
 def clock(frozen: Sequence[str]) -> Iterator[datetime]:
-    """The time at which each turn begins: the given ones first, then the real one."""
+    """The start times of the turns: the given times first, then the current time."""
     yield from map(datetime.fromisoformat, frozen)
     while True:
         yield datetime.now()
 
 
 def answer_turn(client: ModelClient, system: Json, history: list[Json]) -> str:
-    """One turn: ask, use the tools that were called, ask again, until the model stops."""
+    """Run one turn: call the model and its tools until it stops."""
     for _ in range(MOST_STEPS):
         body = {"messages": [system, *history], "model": MODEL, "model_meta": MODEL_META, "tools": TOOLS}
         choice = client.ask("/chat/completions", body)["choices"][0]
@@ -75,7 +75,7 @@ def converse(questions: Sequence[str], frozen: Sequence[str]) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="A customer-service agent.")
-    parser.add_argument("questions", nargs="*", help="what the user says, one turn each")
+    parser.add_argument("questions", nargs="*", help="the user's messages, one turn each")
     parser.add_argument(
         "--clock", action="append", default=[], metavar="TIME", help="the time of a turn, as 2026-02-28T15:05:30"
     )

@@ -1,4 +1,4 @@
-"""The smallest program that asks a model: one question, one answer, no tools."""
+"""The smallest program that calls a model: one question, one answer, no tools."""
 
 from __future__ import annotations
 

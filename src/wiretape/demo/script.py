@@ -1,4 +1,4 @@
-"""Which answer fits a request: decided from the request alone, so any order of calls gets the right answers."""
+"""Chooses the answer to a request, from the request alone: concurrent calls get the right answers in any order."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from wiretape.demo import answers
-from wiretape.demo.answers import CONTROL_SCENES
+from wiretape.demo.answers import CONTROL_SCRIPT
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptedAnswer:
-    """One answer and the request that it belongs to."""
+    """An answer, and the requests that it answers."""
 
-    path: str  # how the request's path ends
-    speaker: str  # stands in the conversation's first message: who is asking
-    asks: str  # stands in the last message of the user
-    step: int  # how many tool results have come since then
+    path: str  # the end of the request's path
+    speaker: str  # a part of the first message
+    asks: str  # a part of the last user message
+    step: int  # the number of tool results after that message
     answer: Json
 
 
 _RESPONSES, _CHAT = "/responses", "/chat/completions"
 
-SCENES = (
+SCRIPT = (
     ScriptedAnswer(_RESPONSES, "你是个人助理主管", "产品评审会", 0, answers.SUPERVISOR_DELEGATES),
     ScriptedAnswer(_RESPONSES, "你是日历助手", "产品评审会", 0, answers.CALENDAR_CREATES),
     ScriptedAnswer(_RESPONSES, "你是日历助手", "产品评审会", 1, answers.CALENDAR_CONFIRMS),
@@ -40,39 +40,39 @@ SCENES = (
     ScriptedAnswer(_CHAT, "", "Say hello", 0, answers.GREETING),
     ScriptedAnswer(_CHAT, "几点", "几点", 0, answers.CLOCK_ASKS_TIME),
     ScriptedAnswer(_CHAT, "几点", "几点", 1, answers.CLOCK_TELLS_TIME),
-    *(ScriptedAnswer(_CHAT, *scene) for scene in CONTROL_SCENES),
+    *(ScriptedAnswer(_CHAT, *entry) for entry in CONTROL_SCRIPT),
 )
 _WHEN = re.compile(r"(\d{4}-\d\d-\d\d)\D{1,2}(\d\d):(\d\d)")
 _SUBAGENT = re.compile(r"started subagent (\S+)")
 
 
 def answer_for(path: str, body: Json) -> Json | None:
-    """The script's answer to a request; None if the script has none."""
+    """The answer to a request; None if the script has no answer."""
     conversation: list[Json] = body.get("input") or body.get("messages") or []
     if not conversation:
         return None
     asked_at = max((n for n, item in enumerate(conversation) if item.get("role") == "user"), default=0)
     results = [item for item in conversation[asked_at:] if _is_result(item)]
     speaker, asks = _text(conversation[0]), _text(conversation[asked_at])
-    for scene in SCENES:
-        if path.endswith(scene.path) and scene.step == len(results) and scene.speaker in speaker and scene.asks in asks:
+    for entry in SCRIPT:
+        if path.endswith(entry.path) and entry.step == len(results) and entry.speaker in speaker and entry.asks in asks:
             started = _SUBAGENT.search("\n".join(map(_text, conversation)))
             result = _text(results[-1]) if results else ""
-            known = {"{result}": result, "{subagent}": started[1] if started else "", **_when(result)}
-            answer: Json = _fill(scene.answer, known)
+            placeholders = {"{result}": result, "{subagent}": started[1] if started else "", **_when(result)}
+            answer: Json = _fill(entry.answer, placeholders)
             return answer
     return None
 
 
 def _when(result: str) -> dict[str, str]:
-    """The day and the time that a result tells, as an assistant would say them."""
-    told = _WHEN.search(result)
-    if told is None:
+    """The placeholders for the date and time in a tool result."""
+    found = _WHEN.search(result)
+    if found is None:
         return {"{day}": "日期未知", "{time}": "时间未知", "{spoken}": "时间未知，"}
-    day, hour, minute = told[1], int(told[2]), told[3]
+    day, hour, minute = found[1], int(found[2]), found[3]
     half = f" {minute} 分" if minute != "00" else ""
     spoken = f"{'上午' if hour < 12 else '下午'} {hour if hour <= 12 else hour - 12} 点{half}"
-    return {"{day}": day, "{time}": f"{told[2]}:{minute}", "{spoken}": spoken}
+    return {"{day}": day, "{time}": f"{found[2]}:{minute}", "{spoken}": spoken}
 
 
 def _is_result(item: Json) -> bool:
@@ -83,15 +83,15 @@ def _text(item: Json) -> str:
     return str(item.get("content") or item.get("output") or "")
 
 
-def _fill(value: Any, known: dict[str, str]) -> Any:
+def _fill(value: Any, placeholders: dict[str, str]) -> Any:
     match value:
         case str():
-            for name, said in known.items():
-                value = value.replace(name, said)
+            for name, text in placeholders.items():
+                value = value.replace(name, text)
             return value
         case dict():
-            return {key: _fill(member, known) for key, member in value.items()}
+            return {key: _fill(member, placeholders) for key, member in value.items()}
         case list():
-            return [_fill(member, known) for member in value]
+            return [_fill(member, placeholders) for member in value]
         case _:
             return value

@@ -1,7 +1,7 @@
-"""A supervisor that hands calendar requests to a calendar agent: two loops, one inside the other.
+"""A supervisor that passes calendar requests to a calendar agent: two loops, one inside the other.
 
-The supervisor's only tool is the calendar agent, which has a system prompt, a loop and a tool of its own. So one
-sentence of the user takes four model calls. `--title` and `--start` change what the calendar tool reports.
+The supervisor's only tool is the calendar agent, which has its own system prompt, loop and tool. One message of the
+user takes four model calls. `--title` and `--start` change the result of the calendar tool.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CREATE_CALENDAR_EVENT: Json = {
 
 @dataclass(frozen=True, slots=True)
 class AgentLoop:
-    """One agent: who it is, what it can do, and the loop that makes it one."""
+    """An agent: its prompt, its tools, and its loop of model calls and tool calls."""
 
     client: ModelClient
     prompt: str
@@ -60,7 +60,7 @@ class AgentLoop:
     streamed: bool
 
     def run(self, request: str) -> str:
-        """Ask the model, run the tools that it calls, ask again, until it answers in words."""
+        """Call the model and its tools until it answers with text."""
         conversation: list[Json] = [
             {"type": "message", "role": "system", "content": self.prompt},
             {"type": "message", "role": "user", "content": request},
@@ -93,12 +93,12 @@ def _text(output: list[Json]) -> str:
 
 
 def _as_history(item: Json) -> Json:
-    """What the model said, as it goes back to it: reasoning and its encrypted content included."""
+    """An output item as an item of the next request: reasoning and encrypted content stay."""
     return {key: value for key, value in item.items() if key not in ("status", "id")}
 
 
 def calendar_tool(title: str | None, start: str | None) -> Tool:
-    """The tool that creates events; what it reports can be changed, as a tool's output changes from day to day."""
+    """The tool that creates events. `title` and `start` replace those of its result."""
 
     def create_calendar_event(arguments: Json) -> str:
         name, when = title or arguments["title"], start or arguments["start_iso"]
@@ -110,9 +110,9 @@ def calendar_tool(title: str | None, start: str | None) -> Tool:
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="A supervisor and its calendar agent.")
     parser.add_argument("question", nargs="?", default=QUESTION)
-    parser.add_argument("--stream", action="store_true", help="ask the models to stream their answers")
-    parser.add_argument("--title", help="title that the calendar tool reports, whatever it was asked to create")
-    parser.add_argument("--start", help="start that the calendar tool reports, whatever it was asked to create")
+    parser.add_argument("--stream", action="store_true", help="request streamed answers")
+    parser.add_argument("--title", help="the title in the calendar tool's result")
+    parser.add_argument("--start", help="the start in the calendar tool's result")
     options = parser.parse_args(argv)
     with ModelClient("DEEPSEEK", "https://api.deepseek.com") as client:
         create = {"create_calendar_event": calendar_tool(options.title, options.start)}

@@ -1,7 +1,7 @@
-"""The scripted upstream: a model provider on loopback that answers the demo's agents, and nobody else.
+"""The scripted upstream: a model provider on loopback that answers the agents of the demo.
 
-`python -m wiretape.demo.upstream --port 8137` runs it until Ctrl-C; with `-- CMD` behind it, it is there for
-as long as CMD runs, which finds it through its environment.
+`python -m wiretape.demo.upstream --port 8137` runs it until Ctrl-C. With `-- CMD` it runs while CMD does, and CMD's
+environment points to it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from typing import Any
 from wiretape.demo.script import answer_for
 
 _KEYS = {"OPENAI_API_KEY": "none", "DEEPSEEK_API_KEY": "none"}  # SDKs refuse to start without one
-_GAP = 0.004  # seconds between two events of a streamed answer
+_GAP_S = 0.004  # seconds between two events of a streamed answer
 
 
 class Upstream(ThreadingHTTPServer):
-    """Answers on 127.0.0.1, each request in a thread of its own."""
+    """A server on 127.0.0.1 with a thread for each request."""
 
     daemon_threads = True
 
     def __init__(self, port: int = 0, delay: float = 0.0) -> None:
-        self.delay = delay  # seconds before an answer begins: models take time
+        self.delay = delay  # seconds before an answer, as of a real model
         super().__init__(("127.0.0.1", port), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """An agent that hangs up is no error; anything else is."""
+        """Ignore connections that the agent closed."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -55,7 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
             request = json.loads(body)
             answer = answer_for(self.path, request)
         except (ValueError, AttributeError):
-            return self._refuse("the body is no request to a model")
+            return self._refuse("the body is not a model request")
         if answer is None:
             return self._refuse(f"the scripted upstream has no answer to this POST {self.path}")
         if request.get("stream"):
@@ -80,16 +80,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         for event in events:
             self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
-            time.sleep(_GAP)
+            time.sleep(_GAP_S)
         self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, format: str, *args: object) -> None:
-        """Stay silent: the programs around it speak."""
+        """Log nothing: the agents print to the same terminal."""
 
 
 @contextmanager
 def serve(port: int = 0, delay: float = 0.0) -> Iterator[Upstream]:
-    """A scripted upstream that is there inside the `with` and gone after it."""
+    """Run a scripted upstream inside the `with` block."""
     upstream = Upstream(port, delay)
     thread = threading.Thread(target=upstream.serve_forever, args=(0.05,), daemon=True)
     thread.start()
@@ -102,9 +102,9 @@ def serve(port: int = 0, delay: float = 0.0) -> Iterator[Upstream]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Answer the demo's agents as their models would.")
+    parser = argparse.ArgumentParser(description="Answer the demo's agents in place of their models.")
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("cmd", nargs="*", metavar="CMD", help="a program to run; its models are these")
+    parser.add_argument("cmd", nargs="*", metavar="CMD", help="a program to run with this upstream")
     options = parser.parse_args(argv)
     with serve(options.port) as upstream, suppress(KeyboardInterrupt):
         variables = {"DEEPSEEK_BASE_URL": upstream.url, "OPENAI_BASE_URL": f"{upstream.url}/v1"}
@@ -121,7 +121,7 @@ _PIECE = 4  # characters a delta
 
 
 def sse(answer: Json) -> Iterator[bytes]:
-    """The answer's server-sent events, in its provider's spelling."""
+    """The events in which the provider would stream an answer."""
     yield from _responses(answer) if "output" in answer else _chat(answer)
 
 

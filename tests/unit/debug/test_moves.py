@@ -84,7 +84,7 @@ def test_finish_at_the_end_of_a_root_agents_turn_says_what_goes_on() -> None:
     run.execute("goto 4")
     error = run.execute("finish").error
     assert error is not None
-    assert "turn 1 ends here: next goes on" in error
+    assert "turn 1 ends here: use next" in error
 
 
 # -- laws --------------------------------------------------------------------------------------------------------------

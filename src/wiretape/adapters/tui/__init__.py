@@ -1,6 +1,6 @@
 """The debugger's screen (extra `tui`).
 
-Only this package imports textual. It holds nothing of its own but what it shows: the state is `debug.Debugger`'s.
+Only this package imports textual. Its state is that of `debug.session.Debugger`.
 """
 
 __all__ = ["app"]

@@ -1,4 +1,4 @@
-"""The screen itself: what is pressed, clicked or typed becomes a command, and its reply is shown."""
+"""The screen: keys, clicks and typed lines become commands, and their replies are shown."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from wiretape.debug.outline import Node, key_of
 from wiretape.debug.replies import Arrival, CommandReply, Edit, Sentence
 from wiretape.debug.session import Debugger
 from wiretape.errors import WiretapeError
+from wiretape.model.wording import plural
 from wiretape.views.debug.place import place_view, stream_view
 from wiretape.views.debug.reply import reply_view
 from wiretape.views.printable import one_line
 
-_LOOK_S = 0.1  # between two looks at a program at work
-NOT_STARTED = "The program has not been started yet.\n\nSet breakpoints first, where it is to be held."
-BEGIN = Text("n goes to the first call, s too; c to the first breakpoint, B sets one", style="dim")
-_TICK_S = 0.05  # between two looks at a stream that is played
+_LOOK_S = 0.1  # seconds between two polls of a running program
+NOT_STARTED = "The program is not running yet.\n\nSet breakpoints first, where its calls should be held."
+BEGIN = Text("n or s goes to the first call, c to the first breakpoint, B sets one", style="dim")
+_TICK_S = 0.05  # seconds between two frames of a played stream
 
 
 def _bindings() -> list[BindingType]:
@@ -45,14 +46,14 @@ def _bindings() -> list[BindingType]:
         if key.command:
             made.append(Binding(key.keys, f"do({key.command!r})", key.help, show=False))
         elif key.action:
-            # What opens the command line comes first, so that what is typed right behind it meets the open line.
+            # Keys that open the command line have priority, so that the next keys are typed into it.
             first = key.action.startswith("type(")
             made.append(Binding(key.keys, key.action, key.help, show=False, priority=first))
     return made
 
 
 class DebugScreen(App[None]):
-    """`run()` returns when the person leaves. The debugger may be walked on between two runs."""
+    """The screen of one debugger; `run()` returns when the user leaves."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS_PATH = "screen.tcss"
@@ -69,11 +70,11 @@ class DebugScreen(App[None]):
         self.debugger = debugger
         self.queue = queue
         self.guard: AbstractContextManager[Any] = queue.lock if queue is not None else nullcontext()
-        self._drawn: AnnotatedRun | None = None  # the run as the tree shows it
-        self._news = False  # something has happened to the program
-        self._waiting = False  # for a call that is held, or the program's end
-        self._asked = False  # the right side shows what was asked for, not just the step
-        self._held = False  # it shows a call that is held, and what can be done
+        self._drawn: AnnotatedRun | None = None  # the run that the tree shows
+        self._news = False  # the program's calls have changed
+        self._waiting = False  # for a held call or the end of the program
+        self._asked = False  # the right side shows the output of a command, not the stop
+        self._held = False  # the right side shows a held call
         self._played: tuple[AnswerStream, float] | None = None
         self._player: Timer | None = None
 
@@ -100,7 +101,7 @@ class DebugScreen(App[None]):
         self.run_worker(self._judge, thread=True)
 
     def _watch(self, queue: DecisionQueue) -> None:
-        """A program is at work, or will be."""
+        """Follow a program that runs, or that the user starts later."""
 
         def note() -> None:
             self._news = True
@@ -113,7 +114,7 @@ class DebugScreen(App[None]):
         self.set_interval(_LOOK_S, self._look)
 
     def _look(self) -> None:
-        """What has happened to the program since the last look."""
+        """Show what has happened in the program since the last poll."""
         queue = self.queue
         if queue is None:
             return
@@ -129,7 +130,7 @@ class DebugScreen(App[None]):
             if grown:
                 self._drawn = self.debugger.annotated
                 self.query_one(OutlineTree).fill(self.debugger.outline())
-            settled = self._held and not queue.live.pending  # what could be done is done
+            settled = self._held and not queue.live.pending  # the held call was released
             if settled:
                 self._held = self._asked = False
             if reply is not None:
@@ -144,12 +145,12 @@ class DebugScreen(App[None]):
     def _what_can_be_done(self, queue: DecisionQueue) -> Text:
         if queue.live.pending:
             return Text(HELD_KEYS, style="yellow")
-        return Text(f"the program has ended with exit code {queue.live.exit_code}", style="dim")
+        return Text(f"the program ended with exit code {queue.live.exit_code}", style="dim")
 
     def _judge(self) -> None:
-        """What takes longer than a glance is found out while the person looks at the first call."""
+        """Compute findings, verdicts and drift in a thread, while the user reads the first call."""
         self.debugger.judge()
-        if self.is_running:  # nobody has left meanwhile
+        if self.is_running:  # the user has not left meanwhile
             self.call_from_thread(self._judged)
 
     def _judged(self) -> None:
@@ -163,7 +164,7 @@ class DebugScreen(App[None]):
         return Arrival(self.debugger.detail() if stop.call is not None else None, place=stop.phase)
 
     def _place(self, arrived: Arrival) -> RenderableType:
-        """A step as it is to be seen; the start of a tape says what there is on it."""
+        """The view of a stop; the start of a tape shows the overview."""
         if arrived.place != "start" or self.queue is not None:
             return place_view(arrived)
         return Group(
@@ -171,7 +172,7 @@ class DebugScreen(App[None]):
         )
 
     def _show_place(self, arrived: Arrival, *above: RenderableType) -> None:
-        """The step; `above` it what led here, such as what a search found."""
+        """Show a stop, below other parts of the reply, such as the match of a search."""
         self._stop_playing()
         self._asked = bool(above)
         self._show(Group(*above, self._place(arrived)))
@@ -183,7 +184,7 @@ class DebugScreen(App[None]):
             self.query_one("#side", VerticalScroll).scroll_home(animate=False)
 
     def refresh_marks(self) -> None:
-        """Where the run stands, and what is set where."""
+        """Update the title and the marks of the tree."""
         here = self.debugger.here
         key = key_of(here) if here.call is not None else None
         self.query_one(OutlineTree).show_marks(self.debugger.marks(), key)
@@ -196,7 +197,7 @@ class DebugScreen(App[None]):
         if self.queue is not None:
             title.append(f" · {self._program(self.queue)}")
         if stop.call is None:
-            return title.append(f" · at the {stop.phase} · {calls} calls")
+            return title.append(f" · at the {stop.phase} · {plural(calls, 'call')}")
         agent = one_line(debugger.annotated.agent(stop).name)
         frame = f" · frame {debugger.frame}" if debugger.frame else ""
         return title.append(f" · call {stop.call} of {calls}, {stop.phase} · {agent}{frame}")
@@ -219,7 +220,7 @@ class DebugScreen(App[None]):
         self.do(command)
 
     def do(self, line: str) -> None:
-        """Do a command and show what it answers."""
+        """Execute a command and show its reply."""
         if line.strip().split(" ")[0] in ("?", "help", "h") and len(line.split()) == 1:
             self.action_help()
             return
@@ -233,10 +234,10 @@ class DebugScreen(App[None]):
             self._answer(line, reply, moved)
         if reply.waits and reply.error is None:
             self._waiting = self._news = True
-            self._say(Text("the program goes on …", style="dim"))
+            self._say(Text("the program is running …", style="dim"))
 
     def _execute(self, line: str) -> CommandReply:
-        """Do a command; one that talks to the person by itself gets the terminal meanwhile."""
+        """Execute a command. A command that prompts on the terminal suspends the screen."""
         if not needs_terminal(line):
             with self.guard:
                 reply = self.debugger.execute(line)
@@ -248,7 +249,7 @@ class DebugScreen(App[None]):
         return reply
 
     def _edited(self, edit: Edit) -> CommandReply:
-        """In the person's own editor, which has the terminal meanwhile."""
+        """Edit the text in $EDITOR, with the screen suspended."""
         assert self.queue is not None
         try:
             with self.suspend():
@@ -256,7 +257,7 @@ class DebugScreen(App[None]):
         except WiretapeError as error:
             return CommandReply(error=str(error))
         except SuspendNotSupported:
-            return CommandReply(error="no editor can be opened here; edit answer takes the JSON behind it, too")
+            return CommandReply(error="cannot open an editor here; give the JSON on the line: edit answer JSON")
         return self.queue.finish_edit(edit, text)
 
     def _answer(self, line: str, reply: CommandReply, moved: bool) -> None:
@@ -281,28 +282,28 @@ class DebugScreen(App[None]):
 
     def _why_here(self, arrived: Arrival) -> Text:
         if arrived.hits:
-            return Text(f"stopped by {len(arrived.hits)} breakpoint{'s' * (len(arrived.hits) > 1)}", style="yellow")
+            return Text(f"stopped by {plural(len(arrived.hits), 'breakpoint')}", style="yellow")
         return Text(f"at the {arrived.place} of the tape" if arrived.detail is None else "", style="dim")
 
     def _show_output(self, line: str, content: RenderableType) -> None:
         self._stop_playing()
         self._asked = True
         self._show(content)
-        self._say(Text.assemble((line.strip() or "again", "bold"), ("   Esc goes back to the step", "dim")))
+        self._say(Text.assemble((line.strip() or "again", "bold"), ("   Esc goes back to the current stop", "dim")))
 
     def on_command_line_entered(self, event: CommandLine.Entered) -> None:
-        self.query_one(OutlineTree).focus()  # keys are keys again
+        self.query_one(OutlineTree).focus()  # keys are commands again
         self.do(event.line)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """In the command line, the keys that open it are characters."""
+        """The keys that open the command line are characters inside it."""
         return action != "type" or not self.query_one(CommandLine).has_focus
 
     def action_type(self, start: str) -> None:
         self.query_one(CommandLine).begin(start)
 
     def action_show_step(self) -> None:
-        """From what was asked for to the step; from the command line to the tree."""
+        """Go back to the current stop and to the tree."""
         with self.guard:
             self._show_place(self._arrived())
         self._say("")
@@ -312,17 +313,17 @@ class DebugScreen(App[None]):
         self._show_output("? keys and commands", help_page())
 
     def action_help_quit(self) -> None:
-        """What Ctrl-C does: in a terminal it may well be meant to copy something."""
+        """Ctrl-C does not leave: in a terminal it may be meant to copy."""
         self._say(Text("q leaves; ? shows every key", style="dim"))
 
     def action_leave(self) -> None:
         self.exit()
 
     def action_toggle_break(self) -> None:
-        """A breakpoint at this call alone; where there is one, it goes."""
+        """Set a breakpoint at the current call, or delete it."""
         stop = self.debugger.here
         if stop.call is None:
-            self._say(Text("there is no call here: B breaks on something else", style="red"))
+            self._say(Text("no call is selected: B breaks on something else", style="red"))
             return
         text = f"call={stop.call}"
         known = next((point for point in self.debugger.breakpoints.points if point.text == text), None)
@@ -352,21 +353,21 @@ class DebugScreen(App[None]):
     # -- an answer as it streamed ------------------------------------------------------------------------------------
 
     def action_play(self) -> None:
-        """Play the answer of this call at the pace at which it came; again: stop."""
+        """Play the answer of this call at its recorded pace; again: stop."""
         if self._player is not None:
             self.action_show_step()
             return
         number = self.debugger.selected.call
         if number is None:
-            self._say(Text("there is no call here whose answer could be played", style="red"))
+            self._say(Text("no call is selected: there is no answer to play", style="red"))
             return
         call = self.debugger.timeline.step(number).call
         stream = answer_stream(call, self.debugger.annotated.annotations.exchanges.get(call.exchange))
         if stream is None:
-            self._say(Text(f"the answer to call {number} came whole: there is no stream to play", style="red"))
+            self._say(Text(f"the answer to call {number} was not streamed", style="red"))
             return
         self._asked, self._played = True, (stream, time.monotonic())
-        self._say(Text(f"the answer to call {number} as it came; a or Esc ends it", style="dim"))
+        self._say(Text(f"playing the answer to call {number}; a or Esc stops it", style="dim"))
         self._player = self.set_interval(_TICK_S, self._play_on)
 
     def _play_on(self) -> None:
@@ -387,5 +388,5 @@ class DebugScreen(App[None]):
 
 
 def run_screen(debugger: Debugger, queue: DecisionQueue | None = None) -> None:
-    """Show a debugger on the terminal until the person leaves. `queue`: where a program is at work."""
+    """Show a debugger on the terminal until the user leaves. `queue`: the decisions for a running program."""
     DebugScreen(debugger, queue).run()

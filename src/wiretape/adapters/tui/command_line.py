@@ -1,4 +1,4 @@
-"""The line at the bottom: commands are typed here, with completion and the history of what was done."""
+"""The command line at the bottom of the screen, with completion and history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wiretape.debug.session import Debugger
 
 
 class _Completing(Suggester):
-    """Shows the only, or the first, way to go on; the right arrow takes it."""
+    """Suggests the first completion; the right arrow accepts it."""
 
     def __init__(self, debugger: Debugger, guard: AbstractContextManager[Any]) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
@@ -31,35 +31,35 @@ class _Completing(Suggester):
 
 
 class CommandLine(Input):
-    """Tab completes, and again goes on to the next candidate; up and down go through the history."""
+    """Tab completes, Tab again takes the next candidate; Up and Down browse the history."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "complete", "complete", show=False),
-        Binding("up", "recall(-1)", "the command before", show=False),
+        Binding("up", "recall(-1)", "the previous command", show=False),
         Binding("down", "recall(1)", "the next command", show=False),
         Binding("escape", "leave", "back", show=False),
     ]
 
     @dataclass
     class Entered(Message):
-        """A line was typed. An empty one asks for the last command again."""
+        """The user entered a line. An empty line repeats the last command."""
 
         line: str
 
     def __init__(self, debugger: Debugger, guard: AbstractContextManager[Any]) -> None:
-        """`guard` is held while the debugger is asked: a program at work may be changing it."""
+        """`guard` is the lock of the debugger's state."""
         completing = _Completing(debugger, guard)
         super().__init__(id="line", placeholder=": command", compact=True, select_on_focus=False, suggester=completing)
         self._debugger = debugger
         self._guard = guard
-        self._cycle: tuple[str, tuple[str, ...], int] | None = None  # what stands before, candidates, which one
-        self._recalled = 0  # how far back in the history
+        self._cycle: tuple[str, tuple[str, ...], int] | None = None  # text before the candidate, candidates, index
+        self._recalled = 0  # distance from the end of the history
 
     def begin(self, start: str) -> None:
-        """Take what is typed from here on, behind `start`."""
+        """Focus the command line with `start` as its text."""
         self.value, self._recalled, self._cycle = start, 0, None
         self.cursor_position = len(start)
-        self.screen.set_focus(self)  # at once: `focus` would let the next keys be commands still
+        self.screen.set_focus(self)  # immediate: with `focus`, the next keys would still be commands
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

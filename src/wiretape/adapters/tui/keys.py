@@ -1,4 +1,4 @@
-"""The screen's keys: each is a command that could be typed, or does something to the screen itself."""
+"""The keys of the screen and its help page. A key types a command, or acts on the screen itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wiretape.debug.commands.registry import COMMANDS
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """`keys` as textual names them; `shown` as a person reads them; `command`: the debugger's, else `action`: ours."""
+    """`keys`: textual's names; `shown`: as the help page prints them. It runs `command`, or the screen's `action`."""
 
     keys: str
     shown: str
@@ -26,41 +26,41 @@ MOVING = (
     Key("n", "n", "this agent's next call, over subagents", "next"),
     Key("s", "s", "the next call, into subagents", "step"),
     Key("i", "i", "the next stop: request, answer, tool", "stepi"),
-    Key("f", "f", "finish: to where the caller goes on", "finish"),
+    Key("f", "f", "finish: to where the caller gets the result", "finish"),
     Key("c", "c", "continue to the next breakpoint", "continue"),
-    Key("N,p", "N or p", "back to this agent's call before", "reverse-next"),
-    Key("S", "S", "back to the call before", "reverse-step"),
-    Key("I", "I", "back to the stop before", "reverse-stepi"),
-    Key("F", "F", "back to what set this agent going", "reverse-finish"),
-    Key("C", "C", "back to the breakpoint before", "reverse-continue"),
+    Key("N,p", "N or p", "back to this agent's previous call", "reverse-next"),
+    Key("S", "S", "back to the previous call", "reverse-step"),
+    Key("I", "I", "back to the previous stop", "reverse-stepi"),
+    Key("F", "F", "back to the tool call that started this agent", "reverse-finish"),
+    Key("C", "C", "back to the previous breakpoint", "reverse-continue"),
     Key("home", "Home", "in the tree: the start of the tape", "goto start"),
     Key("end", "End", "in the tree: the end of the tape", "goto end"),
 )
 LOOKING = (
     Key("x", "x", "context: all that the model saw", "context"),
     Key("k", "k", "cache: what it served, and why not more", "cache"),
-    Key("d", "d", "what changed since the call before", "diff"),
-    Key("v", "v", "the step in full, nothing shortened", "show full"),
+    Key("d", "d", "what changed since the previous call", "diff"),
+    Key("v", "v", "the current stop in full", "show full"),
     Key("t", "t", "who called whom", "backtrace"),
-    Key("w", "w", "what is wrong: the findings", "info findings"),
+    Key("w", "w", "lint findings", "info findings"),
     Key("a", "a", "play the answer as it streamed", action="play"),
     Key("slash", "/", "search in requests and answers", action="type('search ')"),
     Key("right_square_bracket", "]", "the next match", "search"),
-    Key("left_square_bracket", "[", "the match before", "reverse-search"),
-    Key("escape", "Esc", "back to the step", action="show_step"),
+    Key("left_square_bracket", "[", "the previous match", "reverse-search"),
+    Key("escape", "Esc", "back to the current stop", action="show_step"),
 )
 STOPPING = (
     Key("b", "b", "set or clear a breakpoint at this call", action="toggle_break"),
     Key("B", "B", "break on more: a tool, a text, tokens …", action="type('break ')"),
-    Key("m", "m", "checkpoint: mark this place", "checkpoint"),
+    Key("m", "m", "checkpoint: mark this stop", "checkpoint"),
     Key("e", "e", "write a note here", action="type('note ')"),
     Key("g", "g", "go to a call", action="type('goto ')"),
     Key("u", "u", "up to the caller's frame", "up"),
     Key("o", "o", "down again", "down"),
 )
 LIVING = (
-    Key("r", "r", "give the held call its answer", "serve"),
-    Key("l", "l", "ask the real model for it", "live"),
+    Key("r", "r", "send the held call its answer", "serve"),
+    Key("l", "l", "send it to the real model", "live"),
     Key("E", "E", "edit its answer", "edit answer"),
     Key("R", "R", "edit its request", "edit request"),
     Key("y", "y", "accept the nearest answer for a miss", "accept"),
@@ -71,7 +71,7 @@ LIVING = (
 )
 SCREEN = (
     Key("colon", ":", "type a command", action="type('')"),
-    Key("up,down", "↑ ↓ Enter", "choose in the tree, and go there"),
+    Key("up,down", "↑ ↓ Enter", "select in the tree and go there"),
     Key("left,right", "← →", "fold, unfold"),
     Key("pageup,pagedown", "PgUp PgDn", "scroll the right side"),
     Key("less_than_sign,greater_than_sign", "< >", "a wider right side, a wider tree"),
@@ -79,21 +79,21 @@ SCREEN = (
     Key("question_mark", "?", "this page", action="help"),
     Key("q", "q", "leave", action="leave"),
 )
-GROUPS = (("Moving", MOVING), ("Looking", LOOKING), ("Stopping and keeping", STOPPING), ("A program at work", LIVING),
+GROUPS = (("Moving", MOVING), ("Looking", LOOKING), ("Stopping and keeping", STOPPING), ("A running program", LIVING),
           ("The screen", SCREEN))  # fmt: skip
-HELD_KEYS = "held: c let it go  r serve  l live  E edit answer  R request  X fault  D drop"
+HELD_KEYS = "held: c release  r serve  l live  y accept  E edit  R request  X fault  D drop"
 FOOTER = "? keys  n next  s into  f out  c go  N S F C back  b break  / find  x context"
 
 
 def help_page() -> RenderableType:
-    """Keys by what they are for, and the commands that the command line takes."""
+    """All keys by group, and all commands."""
     parts: list[RenderableType] = []
     for title, keys in GROUPS:
         table = _table(10)
         for key in keys:
             table.add_row(key.shown, key.help)
         parts += [Text(title, style="bold"), table, Text()]
-    parts.append(Text("Commands (: then the name, as far as it is clear; help NAME says more)", style="bold"))
+    parts.append(Text("Commands (type : and a name or its beginning; help NAME explains it)", style="bold"))
     table = _table(18)
     for command in COMMANDS.values():
         table.add_row(f"{command.name} {command.arguments}".strip(), command.help)

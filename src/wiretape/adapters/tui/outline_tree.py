@@ -1,4 +1,4 @@
-"""The left pane: the tree of turns, agents, calls and tools, with what a person should see at a glance."""
+"""The left pane: the tree of turns, agents, calls and tools, with marks and token counts."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _SIGNS: tuple[tuple[Mark, str, str], ...] = (
 )
 _HERE, _STYLES = "▶", {"turn": "bold", "agent": "bold cyan", "side": "dim", "tool": "magenta", "call": ""}
 
-_WIDTHS = (24, 28, 32, 38, 46, 56, 68)  # columns that the tree can have
-_NARROW, _REST = 90, 24  # below so many columns of the screen it starts narrow; so many are left beside it
+_WIDTHS = (24, 28, 32, 38, 46, 56, 68)  # possible widths of the tree, in columns
+_NARROW, _REST = 90, 24  # screens below this width start with a narrow tree; columns kept for the right pane
 
 
 class OutlineTree(Tree[Node]):
-    """Stands still while one walks; `show_marks` changes the labels of those nodes alone whose marks changed."""
+    """The tree stays the same while the debugger moves; `show_marks` updates only labels whose marks changed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # The ends of the run, not those of the list.
+        # To the ends of the run, not of the list.
         Binding("home", "app.do('goto start')", "start", show=False),
         Binding("end", "app.do('goto end')", "end", show=False),
         Binding("left", "fold", "fold", show=False),
@@ -52,7 +52,7 @@ class OutlineTree(Tree[Node]):
         self.fill(self._content)
 
     def widen(self, direction: int) -> None:
-        """To the next width above (1) or below (-1), if the screen has room."""
+        """Take the next larger (1) or smaller (-1) width that fits the screen."""
         now = self.size.width + 1  # and its border
         wider = [width for width in _WIDTHS if now < width < self.app.size.width - _REST]
         narrower = [width for width in _WIDTHS if width < now]
@@ -61,7 +61,7 @@ class OutlineTree(Tree[Node]):
             self.styles.width = choice[0]
 
     def fill(self, nodes: Iterable[Node]) -> None:
-        """Show another tree, or the same that has grown."""
+        """Show these nodes."""
         self.clear()
         self._places.clear()
         self._add(self.root, nodes)
@@ -78,7 +78,7 @@ class OutlineTree(Tree[Node]):
             self._places[node.key] = added
 
     def show_marks(self, marks: Mapping[Key, frozenset[Mark]], here: Key | None) -> None:
-        """New marks, and the cursor on the node of the current place."""
+        """Show the marks, and move the cursor to the current stop."""
         before, self._marks = self._marks, marks
         for key in before.keys() | marks.keys():
             place = self._places.get(key)
@@ -98,7 +98,7 @@ class OutlineTree(Tree[Node]):
         self.scroll_to_node(place, animate=False)
 
     def action_fold(self) -> None:
-        """Fold what the cursor is on; what has nothing to fold leads to its parent."""
+        """Fold the node at the cursor; if it is folded or a leaf, go to its parent."""
         place = self.cursor_node
         if place is None:
             return
@@ -114,8 +114,7 @@ class OutlineTree(Tree[Node]):
 
     @staticmethod
     def _label(node: Node, marks: frozenset[Mark]) -> Text:
-        """`▶●! 3 get_weather  1.2k 87%`: the signs, the call's number, what it asks for or ends with, its input and
-        how much of that the cache served."""
+        """`▶●! 3 get_weather  1.2k 87%`: marks, number, tools or finish, input tokens and the cached part of them."""
         label = Text(no_wrap=True, overflow="ellipsis")
         label.append(_HERE if "current" in marks else "", "bold green")
         for mark, sign, style in _SIGNS:
@@ -139,7 +138,7 @@ class OutlineTree(Tree[Node]):
         return label
 
     def render_label(self, node: TreeNode[Node], base_style: Style, style: Style) -> Text:
-        # Without the twisties: a tree of a run is read, not folded; the guides show what belongs to what.
+        # Without textual's fold arrows: the guides show the structure.
         label = node.label.copy() if isinstance(node.label, Text) else Text(str(node.label))
         label.stylize_before(style)
         folded = bool(node.children) and not node.is_expanded

@@ -1,4 +1,4 @@
-"""`wiretape debug`: walk a tape as if it happened now, on a screen, line by line, or by a script."""
+"""`wiretape debug`: walk a tape forward and back, on a screen, line by line, or with a script."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 @click.command("debug", cls=WithProgram)
 @click.argument("tape", required=False, metavar="[TAPE] [-- CMD...]")
-@click.option("--batch", metavar="COMMANDS", help='Do these commands and end: "break 3; continue; print usage".')
-@click.option("-f", "--file", "file", metavar="FILE", help="Do the commands in a file (-: standard input) and end.")
-@click.option("--lines", is_flag=True, help="Ask for commands line by line, without the screen.")
+@click.option("--batch", metavar="COMMANDS", help='Execute these commands and exit: "break 3; continue; print usage".')
+@click.option(
+    "-f", "--file", "file", metavar="FILE", help="Execute the commands in a file (-: standard input) and exit."
+)
+@click.option("--lines", is_flag=True, help="Read commands line by line, without the screen.")
 @click.option("--live", is_flag=True, help="Record CMD, as wiretape record does: its calls go to real models.")
 @click.option("-o", "--output", metavar="NEW.tape", type=click.Path(path_type=Path), help="With --live: the new tape.")
 @force_option("With --live: ")
@@ -40,28 +42,28 @@ def command(
     file: str | None,
     lines: bool,
     live: bool,
-    **asked: Any,
+    **live_options: Any,
 ) -> None:
     """Walk the run on a TAPE forward and back, with breakpoints, as if it happened now.
 
-    With CMD behind `--` the run does happen now: CMD is played from TAPE as by wiretape replay, or recorded with
-    --live, and its calls wait where you hold them: look, and decide what each gets. Exit code: CMD's own, if it is not
-    0; else 3 if a request had no recorded answer.
+    With CMD after `--` the run happens now: CMD is replayed from TAPE as by wiretape replay, or recorded with --live.
+    Breakpoints hold its calls: inspect each, and decide what answer it gets. Exit code: CMD's own, if it is not 0;
+    else 3 if a request had no recorded answer.
 
-    At a terminal this is a screen (it needs the extra tui), or a prompt; help or ? lists the commands. Where
-    standard input is no terminal, its lines are the commands. A script stops at its first error and exits with 2.
+    On a terminal, this opens a screen (with the extra tui) or a prompt; help or ? lists the commands. If standard
+    input is not a terminal, its lines are the commands. A script stops at its first error and exits with 2.
     """
     if batch is not None and file is not None:
         raise UsageError("--batch and --file both give the commands: use one of them")
     argv = program_of(ctx)
-    _check(tape, argv, live, asked)
+    _check(tape, argv, live, live_options)
     script = _script(tape or "", batch, file)
     screen = None if lines or script is not None else _screen()
     if argv:
         from wiretape.cli.debug.live import LiveOptions, debug_recorded, debug_replayed
 
-        wish = LiveOptions(tuple(argv), script, screen, **asked)
-        ctx.exit(debug_recorded(wish) if live else debug_replayed(str(tape), wish))
+        options = LiveOptions(tuple(argv), script, screen, **live_options)
+        ctx.exit(debug_recorded(options) if live else debug_replayed(str(tape), options))
     from wiretape.cli.debug.line_mode import converse, run_script
     from wiretape.cli.debug.open_debugger import open_debugger
 
@@ -74,21 +76,21 @@ def command(
         converse(debugger)
 
 
-def _check(tape: str | None, argv: Sequence[str], live: bool, asked: Mapping[str, Any]) -> None:
+def _check(tape: str | None, argv: Sequence[str], live: bool, live_options: Mapping[str, Any]) -> None:
     if live:
         if tape is not None:
-            raise UsageError(f"--live records a new tape, and {tape} is one to play: leave out one of them")
-        if not argv or asked["output"] is None:
+            raise UsageError(f"--live records a new tape, but {tape} is a tape to replay: omit one of them")
+        if not argv or live_options["output"] is None:
             raise UsageError("--live needs a new tape and a program: wiretape debug --live -o NEW.tape -- CMD")
         return
     if tape is None:
         raise UsageError("which tape? wiretape debug TAPE, or wiretape debug --live -o NEW.tape -- CMD")
-    if asked["output"] is not None:
-        raise UsageError("-o names the tape that --live records: nothing is recorded here")
+    if live_options["output"] is not None:
+        raise UsageError("-o needs --live: it names the tape to record")
 
 
 def _script(tape: str, batch: str | None, file: str | None) -> str | None:
-    """The commands, where they are given and not asked for."""
+    """The script of commands; None if the user types them."""
     if batch is not None:
         return batch
     if file is not None and file != "-":
@@ -96,8 +98,8 @@ def _script(tape: str, batch: str | None, file: str | None) -> str | None:
             with open(file, encoding="utf-8") as opened:
                 return opened.read()
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-            raise UsageError(f"{file}: the commands cannot be read: {why}") from None
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise UsageError(f"cannot read the commands in {file}: {why}") from None
     if file is None and sys.stdin.isatty():
         return None
     if tape == "-":
@@ -106,12 +108,12 @@ def _script(tape: str, batch: str | None, file: str | None) -> str | None:
 
 
 def _screen() -> Callable[[Debugger, DecisionQueue | None], None] | None:
-    """The screen, where there is a terminal for it and the library is installed."""
+    """The screen, if there is a terminal and textual is installed."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None
     if importlib.util.find_spec("textual") is None:
         click.echo(
-            "line by line, since textual is not installed: pip install 'wiretape[tui]' brings a screen", err=True
+            "textual is not installed, so this is line mode; for the screen: pip install 'wiretape[tui]'", err=True
         )
         return None
     found: Callable[[Debugger, DecisionQueue | None], None] = importlib.import_module(

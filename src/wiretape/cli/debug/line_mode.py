@@ -1,4 +1,4 @@
-"""The debugger without a screen: a prompt at a terminal, and scripts."""
+"""The debugger without a screen: a prompt on the terminal, and scripts of commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROMPT = "(wiretape) "
 
 
 class LineConsole:
-    """A console with a debugger behind it. `queue`: where a program is at work, whose calls may wait."""
+    """A console for a debugger. `queue`: the decisions for a running program, if there is one."""
 
     def __init__(self, debugger: Debugger, queue: DecisionQueue | None = None) -> None:
         self.debugger = debugger
@@ -32,7 +32,7 @@ class LineConsole:
         self._console = make_console()
 
     def do(self, line: str) -> CommandReply:
-        """One command, to its end: the editor is closed, and what was to be waited for has come."""
+        """Execute one command, its editor and its wait included."""
         if self._queue is None:
             return self.debugger.execute(line)
         reply = self._queue.execute(line)
@@ -55,10 +55,10 @@ class LineConsole:
         self._console.print(text, style=style)
 
     def show_output(self) -> None:
-        """What the program printed, each line with the call that was answered last before it."""
+        """Print the program's new output, each line with the last call that was answered before it."""
         for line in self._queue.new_output() if self._queue is not None else ():
             mark = "-" if line.call is None else line.call
-            with suppress(OSError):  # nobody reads it any more
+            with suppress(OSError):  # standard output was closed
                 print(
                     f"[{mark}] {visible(line.text)}",
                     file=sys.stdout if line.stream == "out" else sys.stderr,
@@ -79,66 +79,63 @@ class LineConsole:
             return queue.wait(self.show_output)
         except KeyboardInterrupt:
             queue.interrupt()
-            return sentence("the program goes on; its very next call will be held (continue waits for it)", "dim")
+            return sentence("the program is running; its next call will be held (continue waits for it)", "dim")
 
 
 def run_script(debugger: Debugger, script: str, queue: DecisionQueue | None = None) -> bool:
-    """Do every command, a blank line between the replies. Raises UsageError at the first that cannot be done.
-
-    True: the last was to quit.
-    """
-    front = LineConsole(debugger, queue)
+    """Execute a script; returns whether it ended with quit. Raises UsageError at the first command that fails."""
+    console = LineConsole(debugger, queue)
     printed = False
     for number, line in enumerate(split(script), 1):
-        reply = front.do(line)
+        reply = console.do(line)
         if reply.error is not None:
             raise UsageError(f"command {number} ({one_line(line)}): {reply.error}")
         if reply.quit:
             return True
         if reply.parts:
             if printed:
-                front.blank()
-            front.show(reply)
+                console.blank()
+            console.show(reply)
             printed = True
     return False
 
 
 def converse(debugger: Debugger, queue: DecisionQueue | None = None) -> None:
-    """Ask for a line, do it, show the reply, until the person leaves."""
-    front = LineConsole(debugger, queue)
-    _greet(front, debugger, queue)
+    """Read and execute command lines until the user quits."""
+    console = LineConsole(debugger, queue)
+    _greet(console, debugger, queue)
     _prepare_completion(debugger)
     while True:
         try:
             line = _ask()
         except EOFError:
-            front.blank()
+            console.blank()
             return
         except KeyboardInterrupt:
-            front.blank()
+            console.blank()
             continue
         try:
-            reply = front.do(line)
-            front.show(reply)
+            reply = console.do(line)
+            console.show(reply)
         except KeyboardInterrupt:
-            front.say("(interrupted)", "dim")
+            console.say("(interrupted)", "dim")
             continue
         if reply.quit:
             return
 
 
-def _greet(front: LineConsole, debugger: Debugger, queue: DecisionQueue | None) -> None:
+def _greet(console: LineConsole, debugger: Debugger, queue: DecisionQueue | None) -> None:
     if queue is not None:
-        front.say("the program has not been started: break says where to hold it, continue starts it", "dim")
-        front.say("step starts it and holds its first call; help or ? lists the commands", "dim")
+        console.say("the program is not running yet: set breakpoints with break, start it with continue", "dim")
+        console.say("step starts it and holds its first call; help or ? lists the commands", "dim")
         return
-    debugger.judge()  # so that no step has to wait for it
-    front.show(CommandReply(parts=overview(debugger)))
-    front.say("step or next goes to the first call, continue to the first breakpoint; help or ? lists all", "dim")
+    debugger.judge()  # now, so that no step is slow
+    console.show(CommandReply(parts=overview(debugger)))
+    console.say("step or next goes to the first call, continue to the first breakpoint; help or ? lists all", "dim")
 
 
 def _ask() -> str:
-    """One line. The prompt is no result: where those go into a file, it goes to stderr."""
+    """Read one line. If standard output is not a terminal, the prompt goes to stderr."""
     if sys.stdout.isatty():
         return input(PROMPT)
     print(PROMPT, end="", file=sys.stderr, flush=True)
@@ -146,7 +143,7 @@ def _ask() -> str:
 
 
 def _prepare_completion(debugger: Debugger) -> None:
-    """The tabulator completes, where Python has readline."""
+    """Complete with Tab, if Python has readline."""
     try:
         import readline
     except ImportError:  # Windows
@@ -163,22 +160,22 @@ def _prepare_completion(debugger: Debugger) -> None:
 
 
 def fitting(debugger: Debugger, line: str, begin: int, end: int) -> list[str]:
-    """What may stand for the word from `begin` to `end`, which is readline's idea of a word: up to the last blank."""
+    """The completions of readline's word from `begin` to `end`. Its words are separated by blanks."""
     found = debugger.complete(line, end)
     before, over = line[begin : found.start], line[found.start : begin]
     words = [before + word[len(over) :] for word in found.candidates if word.startswith(over)]
-    whole = len(words) == 1 and not line[:begin].strip()  # a command: its argument can follow at once
+    whole = len(words) == 1 and not line[:begin].strip()  # a command: add a blank for its argument
     return [f"{words[0]} "] if whole else words
 
 
-# A quote inside a word (don't) opens nothing.
+# A quote inside a word (don't) does not open a string.
 _PIECE = re.compile(
     r"""(?<!\w)"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])*'|(?<=[\s~])/(?:\\.|[^/\\\n])+/|(?P<end>[;\n])"""
 )
 
 
 def split(text: str) -> list[str]:
-    """The commands of a text, in order. Blank ones and lines that begin with # are left out."""
+    """Split a script at `;` and line ends outside quotes and regular expressions; leave out blanks and # comments."""
     found, start = [], 0
     for match in _PIECE.finditer(text):
         if match["end"] and not _in_comment(text, start, match):
@@ -189,5 +186,5 @@ def split(text: str) -> list[str]:
 
 
 def _in_comment(text: str, start: int, match: re.Match[str]) -> bool:
-    """A `;` in a comment ends nothing: only the line's end does."""
+    """Whether the match is a `;` inside a comment, which ends at the end of its line."""
     return match["end"] == ";" and text[start : match.start()].lstrip().startswith("#")

@@ -1,4 +1,4 @@
-"""`wiretape debug … -- CMD`: a program at work, played or recorded, with a person between it and its model."""
+"""`wiretape debug … -- CMD`: debug a running program, replayed or recorded."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from wiretape.model.run import Run
 
 
-_LOOK_S = 0.5  # between two looks at who waits
+_POLL_S = 0.5  # seconds between two checks for held calls
 
 
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
-    """What was asked for. `script`: the commands, if they are given; else `screen`, or a prompt where there is none."""
+    """The options of `wiretape debug` with a program. Commands come from `script`, else `screen`, else a prompt."""
 
     argv: tuple[str, ...]
     script: str | None
@@ -51,7 +51,7 @@ class LiveOptions:
     let_through: tuple[str, ...]
 
 
-def debug_replayed(tape: str, asked: LiveOptions) -> int:
+def debug_replayed(tape: str, live_options: LiveOptions) -> int:
     """Debug a program that is replayed from a tape. The exit code is as in `wiretape replay`."""
     from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.adapters.live.holding import ReplayHolding
@@ -63,10 +63,12 @@ def debug_replayed(tape: str, asked: LiveOptions) -> int:
     from wiretape.cli.tapes import link
     from wiretape.model.wording import plural
 
-    options = ReplayRunOptions((Path(tape),), tier=asked.tier, let_through=asked.let_through, sealed=False)
-    session = open_session(options, asked.argv)
+    options = ReplayRunOptions(
+        (Path(tape),), tier=live_options.tier, let_through=live_options.let_through, sealed=False
+    )
+    session = open_session(options, live_options.argv)
     debugger = _debugger(
-        f"{Path(asked.argv[0]).name} against {from_here(tape)}", "replay", link(tape, session.tapes[0]).run
+        f"{Path(live_options.argv[0]).name} against {from_here(tape)}", "replay", link(tape, session.tapes[0]).run
     )
     live_tape = LiveTape(Path(tape), load_settings(Path.cwd()), say)
     with DecisionQueue(debugger) as queue, closing(live_tape):
@@ -74,12 +76,12 @@ def debug_replayed(tape: str, asked: LiveOptions) -> int:
         result = replay(
             options,
             session,
-            asked.argv,
-            _Quiet(asked.argv),
+            live_options.argv,
+            _Quiet(live_options.argv),
             interpose=ReplayHolding(queue, session, live_tape),
-            run=lambda argv, environ: _at_work(queue, asked, argv, environ),
+            run=lambda argv, environ: _run_program(queue, live_options, argv, environ),
         )
-    print_summary(result, asked.argv)
+    print_summary(result, live_options.argv)
     if live_tape.kept:
         what = plural(live_tape.kept, "call was", "calls were")
         say(f"{what} sent live: wiretape show {shlex.quote(str(live_tape.path))}")
@@ -104,7 +106,7 @@ class _Quiet:
         """Is never called: the debugger has a program."""
 
 
-def debug_recorded(asked: LiveOptions) -> int:
+def debug_recorded(live_options: LiveOptions) -> int:
     """Debug a program that is recorded. The exit code is as in `wiretape record`."""
     from wiretape.app.record import RecordOptions, need_mitmproxy, record
 
@@ -115,9 +117,13 @@ def debug_recorded(asked: LiveOptions) -> int:
     from wiretape.cli.debug.open_debugger import from_here
     from wiretape.cli.record_report import LiveReport, print_recording
 
-    assert asked.output is not None
-    options = RecordOptions(asked.output, hosts=asked.hosts, upstream=asked.upstream, force=asked.force)
-    debugger = _debugger(f"{Path(asked.argv[0]).name} onto {from_here(str(asked.output))}", "record", None)
+    assert live_options.output is not None
+    options = RecordOptions(
+        live_options.output, hosts=live_options.hosts, upstream=live_options.upstream, force=live_options.force
+    )
+    debugger = _debugger(
+        f"{Path(live_options.argv[0]).name} onto {from_here(str(live_options.output))}", "record", None
+    )
     addons: list[HoldingAddon] = []
 
     class Watched(LiveReport):
@@ -134,20 +140,20 @@ def debug_recorded(asked: LiveOptions) -> int:
         addons.append(HoldingAddon(*values, queue=queue, output=output(), **named))
         return addons[0]
 
-    report = Watched(options.tape, asked.argv, counted=False)
+    report = Watched(options.tape, live_options.argv, counted=False)
     with DecisionQueue(debugger) as queue:
         result = record(
             options,
-            asked.argv,
+            live_options.argv,
             report,
-            run=lambda argv, environ: _at_work(queue, asked, argv, environ),
+            run=lambda argv, environ: _run_program(queue, live_options, argv, environ),
             addon=make_addon,
         )
         return print_recording(result, report)
 
 
 def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
-    """A debugger on a run that has not begun."""
+    """A debugger for a program that has not started yet."""
     from wiretape.adapters.live.edit_operations import EditOperations
     from wiretape.cli.debug.open_debugger import live_annotations
     from wiretape.debug.live.program import LiveProgram
@@ -157,38 +163,40 @@ def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
     debugger = Debugger(build_run([]))
     live = LiveProgram(debugger, mode, time.monotonic, EditOperations(recording=mode == "record"), expected=expected)
     debugger.live = live
-    debugger.know(live_annotations(name, debugger, live))
+    debugger.annotate(live_annotations(name, debugger, live))
     return debugger
 
 
-def _at_work(queue: DecisionQueue, asked: LiveOptions, argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Until the person leaves, and the program has ended. Its exit code."""
+def _run_program(
+    queue: DecisionQueue, live_options: LiveOptions, argv: Sequence[str], environ: Mapping[str, str]
+) -> int:
+    """Run the program until the user quits and it ends. Returns its exit code."""
     from wiretape.adapters.launch.caught_program import CaughtProgram
     from wiretape.cli.debug.line_mode import LineConsole, converse, run_script
 
     live = queue.live
     program = CaughtProgram(argv, environ, queue.add_output, lambda code: _ended(queue, live, code))
     live.start, live.stop = program.start, program.stop
-    with _ended_with_us(program), _telling(queue, asked):
+    with _stopped_by_signals(program), _warnings_printed(queue, live_options):
         try:
             left = True
-            if asked.script is not None:
-                left = run_script(queue.debugger, asked.script, queue)
-            elif asked.screen is not None:
-                asked.screen(queue.debugger, queue)
+            if live_options.script is not None:
+                left = run_script(queue.debugger, live_options.script, queue)
+            elif live_options.screen is not None:
+                live_options.screen(queue.debugger, queue)
             else:
                 converse(queue.debugger, queue)
             if left:
-                _leave(queue, program)
+                _stop_program(queue, program)
             else:
                 queue.release_all()
         except BaseException:
-            _leave(queue, program)
+            _stop_program(queue, program)
             raise
-        front = LineConsole(queue.debugger, queue)
-        code = queue.wait_for_end(front.show_output) if live.running or live.exit_code is not None else 0
+        console = LineConsole(queue.debugger, queue)
+        code = queue.wait_for_end(console.show_output) if live.running or live.exit_code is not None else 0
         program.join()
-        front.show_output()
+        console.show_output()
         return code
 
 
@@ -196,45 +204,45 @@ def _ended(queue: DecisionQueue, live: LiveProgram, code: int) -> None:
     queue.run_now(lambda: live.ended(code))
 
 
-def _leave(queue: DecisionQueue, program: CaughtProgram) -> None:
-    """A program does not outlive its debugger."""
+def _stop_program(queue: DecisionQueue, program: CaughtProgram) -> None:
+    """Stop the program, and release its held calls."""
     program.stop()
     if queue.live.running:
         queue.release_all()
 
 
 @contextmanager
-def _telling(queue: DecisionQueue, asked: LiveOptions) -> Iterator[None]:
-    """At a prompt a person is told of what has come to wait meanwhile, and of clients that will not wait for ever."""
-    if asked.script is None and asked.screen is not None:  # a screen looks by itself
+def _warnings_printed(queue: DecisionQueue, live_options: LiveOptions) -> Iterator[None]:
+    """At a prompt, print a line when a call is held, and warn before its client times out."""
+    if live_options.script is None and live_options.screen is not None:  # the screen polls itself
         yield
         return
-    over, told = threading.Event(), set[tuple[int, str]]()
+    over, reported = threading.Event(), set[tuple[int, str]]()
 
-    def tell() -> None:
-        while not over.wait(_LOOK_S):
+    def report_held() -> None:
+        while not over.wait(_POLL_S):
             with queue.lock:
                 lines = queue.live.warnings()
                 for one in queue.live.pending:
                     key = (one.exchange.number, one.stop.phase)
-                    if key not in told and not queue.waiting and asked.script is None:
+                    if key not in reported and not queue.waiting and live_options.script is None:
                         lines.append(f"call {one.number} ({one.agent}) is held now")
-                    told.add(key)
+                    reported.add(key)
             for line in lines:
                 say(one_line(line))
 
-    teller = threading.Thread(target=tell, name="wiretape-teller", daemon=True)
-    teller.start()
+    reporter = threading.Thread(target=report_held, name="wiretape-warnings", daemon=True)
+    reporter.start()
     try:
         yield
     finally:
         over.set()
-        teller.join()
+        reporter.join()
 
 
 @contextmanager
-def _ended_with_us(program: CaughtProgram) -> Iterator[None]:
-    """What ends the debugger ends the program."""
+def _stopped_by_signals(program: CaughtProgram) -> Iterator[None]:
+    """Stop the program if a signal ends the debugger."""
 
     def end(number: int, frame: FrameType | None) -> None:
         program.stop()

@@ -1,4 +1,4 @@
-"""Opens a debugger on a tape: hands the pure core what the other layers know, and keeps its notes beside the tape."""
+"""Opens a debugger on a tape, with annotations from the other layers and the notes beside the tape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wiretape.cli.tapes import OpenedTape
     from wiretape.debug.live.program import LiveProgram
     from wiretape.model.run import Run
-    from wiretape.tape.notes import NoteDocument, NotesFile
+    from wiretape.tape.notes import NoteDocument
 
 
 def open_debugger(path: str) -> Debugger:
@@ -27,18 +27,19 @@ def open_debugger(path: str) -> Debugger:
 
 
 def debugger_of(opened: OpenedTape) -> Debugger:
-    """A debugger at the start of a tape that is read already. The notes of a tape on standard input are not kept."""
-    known = annotations_of(opened)
+    """A debugger at the start of a tape that was read already. Notes on a tape from standard input are not saved."""
+    annotations = annotations_of(opened)
     if opened.name == "-":
-        return Debugger(opened.run, known)
+        return Debugger(opened.run, annotations)
     from wiretape.tape.notes import notes_file
 
     file = notes_file(Path(opened.name))
-    return Debugger(opened.run, known, [_note(document) for document in file.read()], _Keeper(file))
+    notes = [_note(document) for document in file.read()]
+    return Debugger(opened.run, annotations, notes, lambda notes: file.write([_document(note) for note in notes]))
 
 
 def from_here(path: str) -> str:
-    """A tape's path from the working directory, where that is shorter."""
+    """The path relative to the working directory, if that is shorter."""
     if path == "-":
         return path
     try:
@@ -48,7 +49,7 @@ def from_here(path: str) -> str:
 
 
 def annotations_of(opened: OpenedTape) -> Annotations:
-    """What is known of a tape, asked for when it is needed."""
+    """The annotations of a tape, each computed on first use."""
     from wiretape import library
 
     return library.annotations_of(
@@ -60,17 +61,18 @@ def annotations_of(opened: OpenedTape) -> Annotations:
 
 
 def live_annotations(name: str, debugger: Debugger, live: LiveProgram) -> Annotations:
-    """What is known of a run that is still happening: asked of the run as it is by then."""
-
+    """The annotations of a live run, computed from the calls so far."""
     from wiretape.library import RunAnnotations
 
     def findings() -> list[CallFinding]:
-        """Those that time cannot mend: an answer, or a tool's result, that may still come is not missed."""
-        waiting = {one.number for one in live.pending}
+        """Leave out findings about open calls, and about results that may still arrive."""
+        held = {call.number for call in live.pending}
         return [
-            one
-            for one in RunAnnotations(debugger.timeline.run).findings()
-            if not live.is_open(one.call) and one.call not in waiting and not (live.running and one.kind in _STILL_OPEN)
+            finding
+            for finding in RunAnnotations(debugger.timeline.run).findings()
+            if not live.is_open(finding.call)
+            and finding.call not in held
+            and not (live.running and finding.kind in _STILL_OPEN)
         ]
 
     return Annotations(
@@ -79,7 +81,7 @@ def live_annotations(name: str, debugger: Debugger, live: LiveProgram) -> Annota
         why=lambda step: RunAnnotations(debugger.timeline.run).why(step),
         cache=lambda: RunAnnotations(debugger.timeline.run).cache(),
         findings=findings,
-        drift=live.drifts,
+        drift=live.drift,
         open_tape=_other_tape,
     )
 
@@ -90,7 +92,7 @@ def _fork(opened: OpenedTape, call: int, words: Sequence[str]) -> str:
     return fork_from_words(opened, call, words)
 
 
-_STILL_OPEN = ("tool-call-without-result",)  # findings about what has not come yet
+_STILL_OPEN = ("tool-call-without-result",)  # findings that a later call may resolve
 
 
 def _other_tape(path: str) -> Run:
@@ -100,16 +102,6 @@ def _other_tape(path: str) -> Run:
     for warning in opened.tape.warnings:
         say_warning(warning)
     return opened.run
-
-
-class _Keeper:
-    """Writes all notes to their file."""
-
-    def __init__(self, file: NotesFile) -> None:
-        self._file = file
-
-    def __call__(self, notes: Sequence[Note]) -> None:
-        self._file.write([_document(note) for note in notes])
 
 
 def _document(note: Note) -> NoteDocument:

@@ -1,4 +1,4 @@
-"""What the word at the cursor could become: commands, names and values of this run, members, numbers."""
+"""Completion of command lines: commands, names and values of this run, members, numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FINISHES = ("stop", "tool_calls", "length", "content_filter", "pause", "error")
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """`candidates` may stand from `start` of the line to the cursor."""
+    """Candidates that can replace the text from `start` to the cursor."""
 
     start: int
     candidates: tuple[str, ...]
@@ -83,7 +83,7 @@ def _expression(debugger: DebuggerState, head: str, start: int) -> tuple[int, It
 
 
 def _values(debugger: DebuggerState, name: str) -> list[str]:
-    """What a name is compared with, as this run has it."""
+    """The values of a name in this run."""
     run = debugger.timeline.run
     match name:
         case "tool" | "asks":
@@ -108,7 +108,7 @@ def _values(debugger: DebuggerState, name: str) -> list[str]:
 
 
 def _members(debugger: DebuggerState, typed: str, start: int) -> tuple[int, Iterable[str]]:
-    """Members of what stands before the last dot, at the place where the debugger is."""
+    """The members of the value before the last dot, at the current stop."""
     path, _, _ = typed.rpartition(".")
     stop = debugger.selected
     if stop.call is None and debugger.timeline.calls:

@@ -1,4 +1,4 @@
-"""The commands for a program at work: what is done with the calls that wait."""
+"""The commands for a running program: what happens to its held calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from wiretape.debug.figures import first_line
 from wiretape.debug.live.pending_calls import (
     Accept,
     Action,
-    Continue,
     Decision,
     Delay,
     Drop,
@@ -22,7 +21,7 @@ from wiretape.debug.live.pending_calls import (
     SendLive,
 )
 from wiretape.debug.live.program import LiveProgram
-from wiretape.debug.replies import CommandReply, Edit, Listing, ListingRow, Sentence, listing, sentence
+from wiretape.debug.replies import CommandReply, Edit, Listing, ListingRow, Sentence, listing, reply, sentence
 from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
 from wiretape.model.http import Exchange, JsonBody
@@ -30,30 +29,30 @@ from wiretape.model.wording import plural
 
 _LONGEST_DELAY = 24 * 3600.0
 _SHOWN = 20
-_FIXED = "its connection carries other calls, too: it can wait, and not be changed"
+_FIXED = "it shares its connection with other calls: it can be delayed, but not changed"
 _WHY_NOT: dict[Action, str] = {
-    "serve": "there is no recorded answer to give; live asks the model",
-    "live": "the model cannot be asked here",
-    "answer": "there is no answer to edit yet; stepi lets the call go, and holds it with its answer",
-    "request": "its request has been answered already: edit answer changes what the program gets",
-    "inject": "nothing can be put in the place of its answer",
+    "serve": "there is no recorded answer; live sends the request to the model",
+    "live": "it cannot be sent to the model here",
+    "answer": "there is no answer to edit yet; stepi releases the call and holds it with its answer",
+    "request": "its request was answered already: use edit answer",
+    "inject": "its answer cannot be replaced",
     "delay": "it cannot be delayed",
     "drop": _FIXED,
-    "accept": "it is no miss",
+    "accept": "it is not a miss",
 }
 
 
 def live_program(debugger: DebuggerState, doing: str) -> LiveProgram:
     if debugger.live is None:
         raise UsageError(
-            f"{doing} needs a program at work: wiretape debug TAPE -- CMD, or wiretape debug --live -o NEW -- CMD"
+            f"{doing} needs a running program: wiretape debug TAPE -- CMD, or wiretape debug --live -o NEW -- CMD"
         )
     debugger.live.refresh()
     return debugger.live
 
 
 def _which(live: LiveProgram, rest: str, doing: str, way: Action | None = None) -> tuple[PendingCall, str]:
-    """The held call that a command is about, and what else stands in it."""
+    """Parse the held call that a command names; returns it and the rest of the line. Raises UsageError."""
     word, _, more = rest.partition(" ")
     held = live.find(_number(word) if word else None, doing)
     if way is not None and way not in held.actions:
@@ -64,7 +63,7 @@ def _which(live: LiveProgram, rest: str, doing: str, way: Action | None = None) 
 
 def _number(word: str) -> int:
     if not (word.isascii() and word.isdecimal() and len(word) < 9):
-        raise UsageError(f"{word!r} is no number of a call (held lists those that wait)")
+        raise UsageError(f"{word!r} is not a call number (held lists the held calls)")
     return int(word)
 
 
@@ -79,50 +78,50 @@ def _done(live: LiveProgram, held: PendingCall, decision: Decision, words: str) 
 
 def _held(debugger: DebuggerState, rest: str) -> CommandReply:
     if rest:
-        raise UsageError("held takes no argument: it lists the calls that wait")
-    return CommandReply(parts=(pending_listing(debugger, live_program(debugger, "held")),))
+        raise UsageError("held takes no argument")
+    return reply(pending_listing(debugger, live_program(debugger, "held")))
 
 
 def pending_listing(debugger: DebuggerState, live: LiveProgram) -> Listing:
+    """The held calls, and how long each has been held."""
     now, rows = live.clock(), []
-    for one in live.pending:
-        stage = "miss" if one.miss else "answer" if one.answered else "request"
-        waited = f"{now - one.since:.0f} s" + (f" of {one.patience:g} s" if one.patience is not None else "")
-        step = debugger.timeline.step(one.number)
-        last = step.call.request.messages[-1:]
+    for call in live.pending:
+        stage = "miss" if call.miss else "answer" if call.answered else "request"
+        timeout = f" of {call.client_timeout:g} s" if call.client_timeout is not None else ""
+        last = debugger.timeline.step(call.number).call.request.messages[-1:]
         text = first_line(" ".join(getattr(block, "text", "") or "" for message in last for block in message.blocks))
-        cells = (str(one.number), one.agent, stage, waited, text)
-        rows.append(ListingRow(cells, here=one.number == debugger.here.call))
+        cells = (str(call.number), call.agent, stage, f"{now - call.since:.0f} s{timeout}", text)
+        rows.append(ListingRow(cells, here=call.number == debugger.here.call))
     return listing("call>|agent|held at|waits>|last message*", rows, empty=f"none; {live.how_to_hold()}")
 
 
 def _output(debugger: DebuggerState, rest: str) -> CommandReply:
     live = live_program(debugger, "output")
-    many_lines = _number(rest) if rest else _SHOWN
-    lines = list(live.output)[-many_lines:] if many_lines else []
+    most = _number(rest) if rest else _SHOWN
+    lines = list(live.output)[-most:] if most else []
     rows = tuple(ListingRow(("" if line.call is None else str(line.call), line.stream, line.text)) for line in lines)
     columns = "after call>||line*"
-    return CommandReply(parts=(listing(columns, rows, empty="the program has printed nothing"),))
+    return reply(listing(columns, rows, empty="the program has printed nothing"))
 
 
-# -- letting go --------------------------------------------------------------------------------------------------------
+# -- releasing --------------------------------------------------------------------------------------------------------
 
 
 def _serve(debugger: DebuggerState, rest: str) -> CommandReply:
     live = live_program(debugger, "serve")
     held, _ = _which(live, rest, "serve")
     if held.answer is None:
-        why = "no recorded call answers it; accept gives it the nearest" if held.miss else _WHY_NOT["serve"]
+        why = "no recorded call answers it; accept sends the nearest answer" if held.miss else _WHY_NOT["serve"]
         raise UsageError(f"call {held.number}: {why}")
     what = "its edited answer" if held.edited else "its answer" if held.answered else "the recorded answer"
-    return _done(live, held, Continue(held.answer if held.edited else None), f"gets {what}")
+    return _done(live, held, held.release, f"gets {what}")
 
 
 def _live(debugger: DebuggerState, rest: str) -> CommandReply:
     live = live_program(debugger, "live")
     held, _ = _which(live, rest, "live", "live")
-    kept = f" (its answer is kept in {live.live_tape})" if live.live_tape else ""
-    return _done(live, held, SendLive(), f"is asked of the real model{kept}")
+    kept = f" (its answer is recorded in {live.live_tape})" if live.live_tape else ""
+    return _done(live, held, SendLive(), f"is sent to the real model{kept}")
 
 
 def _accept(debugger: DebuggerState, rest: str) -> CommandReply:
@@ -141,45 +140,45 @@ def _inject(debugger: DebuggerState, rest: str) -> CommandReply:
     live = live_program(debugger, "inject")
     words = rest.split()
     if len(words) not in (1, 2):
-        raise UsageError("inject what? A status from 400 to 599, reset, cut:event=5, stall or slow:x10")
+        raise UsageError("inject takes a status from 400 to 599, reset, cut:event=5, stall or slow:x10")
     held, _ = _which(live, words[0] if len(words) == 2 else "", "inject", "inject")
     effect = live.editor.fault(words[-1])
-    return _done(live, held, Inject(words[-1], effect), f"gets {words[-1]} in the place of its answer")
+    return _done(live, held, Inject(words[-1], effect), f"gets {words[-1]} instead of its answer")
 
 
 def _delay(debugger: DebuggerState, rest: str) -> CommandReply:
     live = live_program(debugger, "delay")
     words = rest.split()
     if len(words) not in (1, 2):
-        raise UsageError("delay for how many seconds? Such as: delay 5")
+        raise UsageError("delay takes a number of seconds, such as delay 5")
     try:
         seconds = float(words[-1].removesuffix("s"))
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= _LONGEST_DELAY:
-        raise UsageError(f"{words[-1]!r} is no number of seconds")
+        raise UsageError(f"{words[-1]!r} is not a number of seconds")
     held, _ = _which(live, words[0] if len(words) == 2 else "", "delay", "delay")
-    then = Continue(held.answer if held.edited else None)
-    return _done(live, held, Delay(seconds, then), f"goes on in {seconds:g} s")
+    then = held.release
+    return _done(live, held, Delay(seconds, then), f"continues in {seconds:g} s")
 
 
 def _release(debugger: DebuggerState, rest: str) -> CommandReply:
     live = live_program(debugger, "release")
     if rest != "all":
         held, _ = _which(live, rest, "release")
-        return _done(live, held, Continue(held.answer if held.edited else None), "goes on")
+        return _done(live, held, held.release, "continues")
     number = len(live.pending)
     for one in tuple(live.pending):
-        live.release(one, Continue(one.answer if one.edited else None))
-    return sentence(f"{plural(number, 'call')} let go" if number else "no call was held", "good" if number else "dim")
+        live.release(one, one.release)
+    return sentence(f"released {plural(number, 'call')}" if number else "no call was held", "good" if number else "dim")
 
 
 def _stop(debugger: DebuggerState, rest: str) -> CommandReply:
     live = live_program(debugger, "stop")
     if live.exit_code is not None:
-        raise UsageError(f"the program has ended already, with exit code {live.exit_code}")
+        raise UsageError(f"the program ended already, with exit code {live.exit_code}")
     if not live.running:
-        raise UsageError("the program has not been started yet: continue does")
+        raise UsageError("the program is not running yet: continue starts it")
     live.released = True
     for one in tuple(live.pending):
         live.release(one, Drop())
@@ -194,7 +193,7 @@ def _edit(debugger: DebuggerState, rest: str) -> CommandReply:
     live = live_program(debugger, "edit")
     match = re.match(r"(answer|body|request)\b\s*(\d{1,8}(?=\s|$))?\s*(.*)", rest, re.DOTALL)
     if match is None:
-        raise UsageError("edit what? edit answer, edit body or edit request; of another call: edit answer 3")
+        raise UsageError("edit takes answer, body or request; for another call: edit answer 3")
     what, number, given = match[1], match[2] or "", match[3]
     held, _ = _which(live, number, f"edit {what}", "request" if what == "request" else "answer")
     edit = _EDITS[what](live, held)
@@ -205,12 +204,12 @@ def _answer_edit(live: LiveProgram, held: PendingCall) -> Edit:
     assert held.answer is not None
     spoken = live.editor.said(held.answer)
     if not spoken:
-        raise UsageError(f"the answer to call {held.number} says nothing that could be edited")
+        raise UsageError(f"cannot edit the answer to call {held.number}: it has no content")
 
     def done(text: str) -> CommandReply:
         wanted = _json(text)
         if not isinstance(wanted, list):
-            raise UsageError("this must be a list of what the answer says, as it was")
+            raise UsageError("the edited answer must be a list, as before")
         return _changed(live, held, wanted)
 
     return Edit(_written(spoken), done)
@@ -234,20 +233,18 @@ def _answered(live: LiveProgram, held: PendingCall, change: Callable[[Exchange],
     assert held.answer is not None
     live.change(held, change(held.answer))
     live.refresh()
-    return sentence(
-        f"the answer to call {held.number} is another now; serve or continue gives it to the program", "good"
-    )
+    return sentence(f"changed the answer to call {held.number}; serve or continue sends it to the program", "good")
 
 
 def _request_edit(live: LiveProgram, held: PendingCall) -> Edit:
     body = held.exchange.request.body
     if not isinstance(body, JsonBody):
-        raise UsageError(f"the request of call {held.number} is no JSON: it cannot be edited")
+        raise UsageError(f"cannot edit the request of call {held.number}: its body is not JSON")
 
     def done(text: str) -> CommandReply:
         value = _json(text)
         live.release(live.find(held.number, "edit"), Rewrite(value))
-        return CommandReply(parts=(Sentence(f"the request of call {held.number} is another now", "good"),), waits=True)
+        return CommandReply(parts=(Sentence(f"changed the request of call {held.number}", "good"),), waits=True)
 
     return Edit(_written(body.value), done)
 
@@ -265,13 +262,13 @@ def _say(debugger: DebuggerState, rest: str) -> CommandReply:
     numbered = match is not None and any(one.number == int(match[1]) for one in live.pending)
     text = rest[match.end() :] if match is not None and numbered else rest
     if not text:
-        raise UsageError("say what? The answer says this text instead of its own: say It is raining.")
+        raise UsageError("say takes the new text of the answer, such as: say It is raining.")
     held, _ = _which(live, match[1] if match is not None and numbered else "", "say", "answer")
     assert held.answer is not None
     spoken = live.editor.said(held.answer)
     place = next((n for n in range(len(spoken) - 1, -1, -1) if "text" in spoken[n]), None)
     if place is None:
-        raise UsageError(f"the answer to call {held.number} says no text: edit answer changes what it asks for")
+        raise UsageError(f"the answer to call {held.number} has no text: use edit answer")
     spoken[place] = {"text": _unquoted(text)}
     return _changed(live, held, spoken)
 
@@ -288,59 +285,59 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise UsageError(f"what was written is no JSON: {error}") from None
+        raise UsageError(f"the edited text is not JSON: {error}") from None
 
 
 COMMANDS = (
     DebugCommand(
-        "held", "living", "list the calls that wait", _held, (), "",
+        "held", "living", "list the held calls", _held, (), "",
         "A call is held before it is sent, or with its answer before the program gets it. break and step hold calls.",
         ("held",),
     ),
     DebugCommand(
-        "serve", "living", "give a held call its answer", _serve, (), "[N]",
-        "The recorded one, or the edited one. Other calls stay held, and nothing is waited for: continue does that.",
+        "serve", "living", "send a held call its answer", _serve, (), "[N]",
+        "The recorded or the edited answer. Other calls stay held. serve does not wait for the next held call.",
         ("serve", "serve 3"), "held",
     ),
     DebugCommand(
-        "live", "living", "ask the real model for a held call", _live, (), "[N]",
-        "It costs what it costs. The tape that is played stays as it is; the answer is kept on one beside it, "
-        "NAME-live.tape.", ("live", "live 3"), "held",
+        "live", "living", "send a held call to the real model", _live, (), "[N]",
+        "The model may cost money. The replayed tape stays unchanged; the answer is recorded in NAME-live.tape.",
+        ("live", "live 3"), "held",
     ),
     DebugCommand(
         "edit", "living", "change a held call's answer or request", _edit, (), "answer|body|request [N] [JSON]",
-        "Opens $EDITOR; JSON behind it is taken instead. answer is what it says, body all of it as it crosses the "
-        "wire. A stream stays a stream. The call stays held: serve or continue lets it go.",
+        "Opens $EDITOR, unless JSON is given. answer is the content of the answer, body its whole body. A stream "
+        "stays a stream. The call stays held: serve or continue releases it.",
         ("edit answer", "edit body", "edit request 3", 'edit answer [{"text": "It is raining."}]'),
     ),
     DebugCommand(
-        "say", "living", "let a held call's answer say something else", _say, (), "[N:] TEXT",
-        "The last text of the answer becomes this. The call stays held.", ("say It is raining.", "say 3: Refused."),
+        "say", "living", "replace the text of a held call's answer", _say, (), "[N:] TEXT",
+        "Replaces the last text of the answer. The call stays held.", ("say It is raining.", "say 3: Refused."),
     ),
     DebugCommand(
-        "inject", "living", "give a held call a fault in its answer's place", _inject, (), "[N] FAULT",
-        "A status from 400 to 599, reset, cut:event=5, stall, or slow:x10, as --fault of wiretape replay has them. The "
-        "recorded answer is left for the next attempt.", ("inject 429", "inject 3 reset", "inject 529:after=2s"),
+        "inject", "living", "replace a held call's answer with a fault", _inject, (), "[N] FAULT",
+        "A status from 400 to 599, reset, cut:event=5, stall, or slow:x10, as for wiretape replay --fault. The "
+        "recorded answer remains for the next attempt.", ("inject 429", "inject 3 reset", "inject 529:after=2s"),
     ),
     DebugCommand(
-        "delay", "living", "let a held call go after some seconds", _delay, (), "[N] SECONDS", "", ("delay 5",),
+        "delay", "living", "release a held call after some seconds", _delay, (), "[N] SECONDS", "", ("delay 5",),
     ),
     DebugCommand(
         "drop", "living", "close a held call's connection without an answer", _drop, (), "[N]", "", ("drop",), "held",
     ),
     DebugCommand(
-        "accept", "living", "give a miss the nearest recorded answer", _accept, (), "[N]",
-        "Where a program has left the tape. It counts as played, and no longer as a miss.", ("accept",), "held",
+        "accept", "living", "answer a miss with the nearest recorded answer", _accept, (), "[N]",
+        "The call then counts as played, not as a miss.", ("accept",), "held",
     ),
     DebugCommand(
-        "release", "living", "let a held call go, or all", _release, (), "[N | all]", "",
+        "release", "living", "release a held call, or all of them", _release, (), "[N | all]", "",
         ("release", "release all"), "held",
     ),
     DebugCommand(
         "output", "living", "show what the program printed", _output, (), "[N]",
-        "The last N lines, each with the call that was last answered before it.", ("output", "output 50"),
+        "The last N lines, each with the last call that was answered before it.", ("output", "output 50"),
     ),
     DebugCommand(
-        "stop", "living", "end the program", _stop, ("kill", "k"), "", "Its calls can still be looked at.", ("stop",),
+        "stop", "living", "end the program", _stop, ("kill", "k"), "", "Its calls can still be inspected.", ("stop",),
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The commands that move through a run."""
+"""The commands that move through a run, and searches."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from collections.abc import Callable, Iterator
 from wiretape.debug import moves
 from wiretape.debug.command import DebugCommand
 from wiretape.debug.live.stepping import continue_live, resume
-from wiretape.debug.replies import Arrival, CommandReply, Part, SearchMatch, Sentence
+from wiretape.debug.replies import Arrival, CommandReply, Part, SearchMatch, Sentence, reply
 from wiretape.debug.state import DebuggerState, Move
 from wiretape.debug.timeline import Stop, Timeline
 from wiretape.errors import UsageError
 from wiretape.model.wording import plural
 
 _ENDS = {
-    "end": "the tape has ended",
-    "start": "this is the start of the tape: nothing has been sent yet",
+    "end": "this is the end of the tape; reverse-continue and reverse-step go back",
+    "start": "this is the start of the tape; step and continue go on",
 }
 
 
 def times(text: str, command: str) -> int:
-    """How often to do it: 1 unless said."""
+    """Parse how often to repeat a command; 1 by default. Raises UsageError."""
     if not text:
         return 1
     if not (text.isascii() and text.isdecimal()) or not 0 < int(text[:9]) < 10**8 or len(text) > 8:
-        raise UsageError(f"{command} takes how many times to do it, such as {command} 3; not {text!r}")
+        raise UsageError(f"{command} takes a number of repetitions, such as {command} 3; not {text!r}")
     return int(text)
 
 
-def _going(name: str, move: Move) -> Callable[[DebuggerState, str], CommandReply]:
-    """A command that moves N times, and stops earlier at a breakpoint or at the tape's end."""
+def _repeated(name: str, move: Move) -> Callable[[DebuggerState, str], CommandReply]:
+    """A command that moves N times, or until a breakpoint or the end of the tape."""
 
     def run(debugger: DebuggerState, rest: str) -> CommandReply:
         arrived: Arrival | None = None
@@ -53,25 +53,23 @@ def _going(name: str, move: Move) -> Callable[[DebuggerState, str], CommandReply
 
 def _arrived(debugger: DebuggerState, arrived: Arrival | None, name: str) -> CommandReply:
     if arrived is None:
-        return CommandReply(parts=(Sentence(_ends_here(debugger, name), "dim"),))
-    return CommandReply(parts=(arrived, *_at_an_end(debugger, arrived)))
+        return reply(Sentence(_ends_here(debugger, name), "dim"))
+    return reply(arrived, *_at_an_end(debugger, arrived))
 
 
 def _at_an_end(debugger: DebuggerState, arrived: Arrival) -> list[Part]:
-    """What to say at the tape's ends."""
+    """A hint at the ends of the tape."""
     if arrived.place not in _ENDS:
         return []
-    text = _ENDS[arrived.place]
-    back = "reverse-continue and reverse-step go back" if arrived.place == "end" else "step and continue go on"
-    return [Sentence(f"{text}; {back}", "dim")]
+    return [Sentence(_ENDS[arrived.place], "dim")]
 
 
 def _ends_here(debugger: DebuggerState, name: str) -> str:
     if debugger.here.phase == "end":
-        return "the tape has ended, there is nothing further; reverse-step (rs) goes back"
+        return "this is the end of the tape; reverse-step (rs) goes back"
     if debugger.here.phase == "start":
-        return "this is the start of the tape, there is nothing before it; step (s) goes on"
-    return f"{name} leads nowhere from here"
+        return "this is the start of the tape; step (s) goes on"
+    return f"{name} has no further stop here"
 
 
 def _continue(debugger: DebuggerState, rest: str) -> CommandReply:
@@ -97,16 +95,16 @@ def _run(debugger: DebuggerState, rest: str, name: str) -> CommandReply:
         arrived = debugger.arrive(place)
         if not arrived.hits:
             break
-    reply = _arrived(debugger, arrived, name)
+    parts = _arrived(debugger, arrived, name)
     if arrived is not None and not arrived.hits:
         said = "no breakpoint is set" if not debugger.breakpoints.points else "no breakpoint was hit on the way"
-        return CommandReply(parts=(Sentence(said, "dim"), *reply.parts))
-    return reply
+        return reply(Sentence(said, "dim"), *parts.parts)
+    return parts
 
 
 def _restart(debugger: DebuggerState, rest: str) -> CommandReply:
     if rest:
-        raise UsageError("run takes no argument: it goes to the start and continues to the first breakpoint")
+        raise UsageError("run takes no argument: it goes to the start and on to the first breakpoint")
     if debugger.live is None or not debugger.live.running:
         debugger.arrive(0)
     return _continue(debugger, "")
@@ -143,42 +141,42 @@ def _goto(debugger: DebuggerState, rest: str) -> CommandReply:
     if not rest:
         raise UsageError("goto where? A call (goto 3, goto 3 request, goto 3.1 for its first tool), an exchange "
                          "(goto x3), a turn (goto turn 2), start or end")  # fmt: skip
-    return CommandReply(parts=(debugger.visit(place_named(debugger.timeline, rest)),))
+    return reply(debugger.visit(place_named(debugger.timeline, rest)))
 
 
-def place_named(line: Timeline, text: str) -> Stop:
-    """The stop that a person names. Raises UsageError."""
+def place_named(timeline: Timeline, text: str) -> Stop:
+    """Parse the stop that a user names. Raises UsageError."""
     word = text.strip().lower()
     if word in ("start", "end"):
-        return line.stops[0] if word == "start" else line.stops[-1]
+        return timeline.stops[0] if word == "start" else timeline.stops[-1]
     if match := _TURN.fullmatch(word):
-        return _turn(line, int(match[1]))
+        return _turn(timeline, int(match[1]))
     match = _CALL.fullmatch(word)
     if match is None:
-        raise UsageError(f"{text!r} is no place: say 3, x3, 3 request, 3.1, turn 2, start or end")
-    number = int(match[2]) if not match[1] else _of_exchange(line, int(match[2]))
-    line.step(number)
+        raise UsageError(f"cannot go to {text!r}: use 3, x3, 3 request, 3.1, turn 2, start or end")
+    number = int(match[2]) if not match[1] else _of_exchange(timeline, int(match[2]))
+    timeline.step(number)
     if match[3] or (match[4] or "").startswith("tool"):
-        return _tool(line, number, int(match[3] or match[5] or 1))
+        return _tool(timeline, number, int(match[3] or match[5] or 1))
     return Stop("request" if match[4] == "request" else "answer", number)
 
 
-def _turn(line: Timeline, number: int) -> Stop:
-    for turn in line.run.turns:
+def _turn(timeline: Timeline, number: int) -> Stop:
+    for turn in timeline.run.turns:
         if turn.number == number:
             return Stop("request", turn.steps[0].call.number)
-    raise UsageError(f"there is no turn {number}: the tape has {len(line.run.turns)}")
+    raise UsageError(f"the tape has no turn {number}; it has {plural(len(timeline.run.turns), 'turn')}")
 
 
-def _of_exchange(line: Timeline, exchange: int) -> int:
-    for step in line.run.steps:
+def _of_exchange(timeline: Timeline, exchange: int) -> int:
+    for step in timeline.run.steps:
         if step.call.exchange == exchange:
             return step.call.number
-    raise UsageError(f"exchange x{exchange} is no model call of this tape")
+    raise UsageError(f"exchange x{exchange} of this tape is not a model call")
 
 
-def _tool(line: Timeline, call: int, which: int) -> Stop:
-    uses = line.uses(call)
+def _tool(timeline: Timeline, call: int, which: int) -> Stop:
+    uses = timeline.uses(call)
     if not 1 <= which <= len(uses):
         has = f"it asks for {len(uses)}: " + ", ".join(use.call.name for use in uses) if uses else "it asks for none"
         raise UsageError(f"call {call} has no tool call {which}; {has}")
@@ -186,11 +184,11 @@ def _tool(line: Timeline, call: int, which: int) -> Stop:
 
 
 _AROUND = 60  # characters shown at either side of a match
-_MOST = 3  # matches of one call that are shown
+_MOST = 3  # matches shown of one call
 
 
 def search(debugger: DebuggerState, rest: str, forward: bool) -> CommandReply:
-    """Raises UsageError where nothing matches in this direction, saying where something does."""
+    """Go to the next call whose text matches. Raises UsageError, with the matches in the other direction."""
     text = rest or debugger.sought
     if not text:
         raise UsageError("search for what? Such as: search refund, or search /regex/")
@@ -205,7 +203,7 @@ def search(debugger: DebuggerState, rest: str, forward: bool) -> CommandReply:
     number = found[places.index(place)]
     arrived = debugger.arrive(place)
     excerpts = tuple(_excerpts(debugger.annotated.text(Stop("answer", number)), pattern))
-    return CommandReply(parts=(arrived, SearchMatch(text, excerpts, places.index(place) + 1, len(found))))
+    return reply(arrived, SearchMatch(text, excerpts, places.index(place) + 1, len(found)))
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -213,12 +211,12 @@ def _pattern(text: str) -> re.Pattern[str]:
         try:
             return re.compile(text[1:-1])
         except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(f"{text} is no regular expression: {error}") from None
+            raise UsageError(f"{text} is not a regular expression: {error}") from None
     return re.compile(re.escape(text), re.IGNORECASE)
 
 
 def _matches(debugger: DebuggerState, text: str, pattern: re.Pattern[str], number: int) -> bool:
-    if pattern.flags & re.IGNORECASE and text.isascii():  # much faster than a pattern that ignores case
+    if pattern.flags & re.IGNORECASE and text.isascii():  # faster than a case-insensitive pattern
         return text.casefold() in debugger.annotated.folded(number)
     return pattern.search(debugger.annotated.text(Stop("answer", number))) is not None
 
@@ -226,9 +224,9 @@ def _matches(debugger: DebuggerState, text: str, pattern: re.Pattern[str], numbe
 def _nothing(text: str, found: list[int], forward: bool) -> str:
     where = "after" if forward else "before"
     if not found:
-        return f"no call says {text!r}; searched is what each call brought, and its answer"
+        return f"no call contains {text!r} in its new messages or its answer"
     back = "reverse-search" if forward else "search"
-    return f"nothing {where} this says {text!r}; {plural(len(found), 'call')} the other way: {back}"
+    return f"no call {where} this one contains {text!r}; {back} finds {plural(len(found), 'call')}"
 
 
 def _excerpts(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
@@ -250,72 +248,72 @@ def _reverse_search(debugger: DebuggerState, rest: str) -> CommandReply:
 
 COMMANDS = (
     DebugCommand(
-        "step", "moving", "go to the next call, into subagents", _going("step", moves.step), ("s",), "[N]",
-        "Lands after the call's answer. From a tool that starts a subagent, it goes to that one's first call. "
-        "Side calls are visited, too. A breakpoint on the way stops it.",
+        "step", "moving", "go to the next call, into subagents", _repeated("step", moves.step), ("s",), "[N]",
+        "Lands after the call's answer. From a tool that starts a subagent, it goes to the subagent's first call. "
+        "It also visits side calls. A breakpoint on the way stops it.",
         ("step", "s 3"),
     ),
     DebugCommand(
-        "next", "moving", "go to this agent's next call, over subagents", _going("next", moves.step_over),
+        "next", "moving", "go to this agent's next call, over subagents", _repeated("next", moves.step_over),
         ("n",), "[N]",
-        "Subagents and side calls are passed over; after an agent's last call it goes to its caller. "
+        "Skips subagents and side calls; after an agent's last call it goes to its caller. "
         "A breakpoint on the way stops it.",
         ("next", "n 3"),
     ),
     DebugCommand(
-        "stepi", "moving", "go to the next stop: request, answer or tool", _going("stepi", moves.stepi),
+        "stepi", "moving", "go to the next stop: request, answer or tool", _repeated("stepi", moves.stepi),
         ("si", "nexti", "ni"), "[N]",
-        "Every call has a stop before its request, one after its answer, and one at each tool that it asks for.",
+        "Every call has a stop before its request, one after its answer, and one at each tool that it calls.",
         ("si",),
     ),
     DebugCommand(
-        "finish", "moving", "go to where the caller goes on with what this agent gave", _finish,
+        "finish", "moving", "go to where the caller gets this agent's result", _finish,
         ("fin", "return", "out"), "",
         "Lands before the request that carries the result, and shows it. In a root agent: to the answer that ends the "
         "turn. After up, it finishes the chosen frame.",
         ("finish",),
     ),
     DebugCommand(
-        "continue", "moving", "go on to the next breakpoint, or to the end", _continue, ("c", "cont"), "[N]",
+        "continue", "moving", "go to the next breakpoint, or to the end", _continue, ("c", "cont"), "[N]",
         "N: to the Nth breakpoint from here.",
         ("continue",),
     ),
     DebugCommand(
-        "reverse-step", "moving", "go back to the call before, into subagents",
-        _going("reverse-step", moves.reverse_step), ("rs",), "[N]", examples=("rs",),
+        "reverse-step", "moving", "go back to the previous call, into subagents",
+        _repeated("reverse-step", moves.reverse_step), ("rs",), "[N]", examples=("rs",),
     ),
     DebugCommand(
-        "reverse-next", "moving", "go back to this agent's call before, over subagents",
-        _going("reverse-next", moves.reverse_step_over), ("rn", "previous", "prev"), "[N]",
-        "Before an agent's first call it goes to the call that set it going.", ("rn",),
+        "reverse-next", "moving", "go back to this agent's previous call, over subagents",
+        _repeated("reverse-next", moves.reverse_step_over), ("rn", "previous", "prev"), "[N]",
+        "Before an agent's first call it goes to the call that started the agent.", ("rn",),
     ),
     DebugCommand(
-        "reverse-stepi", "moving", "go back to the stop before", _going("reverse-stepi", moves.reverse_stepi),
+        "reverse-stepi", "moving", "go back to the previous stop", _repeated("reverse-stepi", moves.reverse_stepi),
         ("rsi", "rni"), "[N]", examples=("rsi",),
     ),
     DebugCommand(
-        "reverse-finish", "moving", "go back to the tool call that set this agent going", _reverse_finish,
+        "reverse-finish", "moving", "go back to the tool call that started this agent", _reverse_finish,
         ("rfin", "rf", "call-site"), "", "In a root agent: to the start of the turn.", ("reverse-finish",),
     ),
     DebugCommand(
-        "reverse-continue", "moving", "go back to the breakpoint before, or to the start", _reverse_continue, ("rc",),
+        "reverse-continue", "moving", "go back to the previous breakpoint, or to the start", _reverse_continue, ("rc",),
         "[N]", examples=("rc",),
     ),
     DebugCommand(
         "goto", "moving", "go to a call, an exchange, a turn, the start or the end", _goto, ("g", "jump", "j"), "PLACE",
-        "Breakpoints do not stop it.",
+        "Ignores breakpoints.",
         ("goto 3", "goto 3 request", "goto 1.1", "goto x3", "goto turn 2", "goto end"), "place",
     ),
     DebugCommand(
         "run", "moving", "go to the start, and on to the first breakpoint", _restart, ("r",), "", examples=("run",),
     ),
     DebugCommand(
-        "search", "looking", "go to the next call that says something", _search, ("/", "forward-search", "fo"),
-        "[TEXT | /REGEX/]", "Searched is what each call brought: what its request added, and the answer. Upper and "
-        "lower case do not matter. Without an argument: the same again.", ("search 产品", "/refund", "search /a+b/"),
+        "search", "looking", "go to the next call that contains a text", _search, ("/", "forward-search", "fo"),
+        "[TEXT | /REGEX/]", "Searches the messages that each request adds, and the answers. Ignores case, except for "
+        "/REGEX/. Without an argument: repeats the last search.", ("search 产品", "/refund", "search /a+b/"),
     ),
     DebugCommand(
-        "reverse-search", "looking", "go to the last call before that says something", _reverse_search,
+        "reverse-search", "looking", "go back to the previous call that contains a text", _reverse_search,
         ("search-back", "rev"), "[TEXT | /REGEX/]", "", ("reverse-search 产品",),
     ),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from wiretape.debug.commands import keep, live, look, move, stop
 from wiretape.debug.commands.topics import TOPICS
 from wiretape.debug.expression.expression import LANGUAGE
 from wiretape.debug.expression.names import NAMES
-from wiretape.debug.replies import CommandReply, Listing, ListingRow, Part, Sentence, listing
+from wiretape.debug.replies import CommandReply, Listing, ListingRow, Part, Sentence, listing, reply
 from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
 
@@ -28,13 +28,13 @@ GROUPS: dict[Group, str] = {
 
 def _help(debugger: DebuggerState, rest: str) -> CommandReply:
     if not rest:
-        return CommandReply(parts=tuple(_overview()))
+        return reply(*_overview())
     word = rest.split()[0].lower()
     if word in ("names", "name"):
-        return CommandReply(parts=(names_listing(),))
+        return reply(names_listing())
     if word in ("expressions", "expression", "conditions", "condition"):
-        return CommandReply(parts=tuple(Sentence(line) for line in LANGUAGE))
-    return CommandReply(parts=tuple(_about(named(word))))
+        return reply(*(Sentence(line) for line in LANGUAGE))
+    return reply(*_about(named(word)))
 
 
 def _overview() -> list[Part]:
@@ -74,7 +74,7 @@ def names_listing() -> Listing:
 
 def _history(debugger: DebuggerState, rest: str) -> CommandReply:
     rows = tuple(ListingRow((str(number), line)) for number, line in enumerate(debugger.history, 1))
-    return CommandReply(parts=(listing("#>|line*", rows),))
+    return reply(listing("#>|line*", rows))
 
 
 def _quit(debugger: DebuggerState, rest: str) -> CommandReply:

@@ -1,4 +1,4 @@
-"""The commands that say where a run stops."""
+"""The commands that set and remove breakpoints and watchpoints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wiretape.debug.commands.keep import forget_checkpoint
 from wiretape.debug.expression.expression import Expression, Literal, names_in
 from wiretape.debug.expression.names import NAMES, name_of
 from wiretape.debug.expression.parsing import parse
-from wiretape.debug.replies import CommandReply, Sentence, sentence
+from wiretape.debug.replies import CommandReply, Sentence, reply, sentence
 from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
 from wiretape.model.wording import numbered, plural
@@ -31,19 +31,19 @@ def _tbreak(debugger: DebuggerState, rest: str) -> CommandReply:
 
 def _set(debugger: DebuggerState, rest: str, once: bool) -> CommandReply:
     text = rest or _at_here(debugger)
-    text = _spelled_out(debugger, text)
+    text = _expanded(debugger, text)
     point = debugger.breakpoints.add(text, parse(text), once=once)
-    return CommandReply(parts=_told(debugger, point))
+    return CommandReply(parts=_confirmation(debugger, point))
 
 
 def _at_here(debugger: DebuggerState) -> str:
     if debugger.here.call is None:
-        raise UsageError(f"break on what? Such as: {_EXAMPLES}")
+        raise UsageError(f"break takes a condition, such as: {_EXAMPLES}")
     return f"call={debugger.here.call}"
 
 
-def _spelled_out(debugger: DebuggerState, text: str) -> str:
-    """`3` is a call, `x3` an exchange, a quoted text something that is said, a tool's or an agent's name itself."""
+def _expanded(debugger: DebuggerState, text: str) -> str:
+    """Expand short forms to conditions: `3` (call), `x3` (exchange), a quoted text, the name of a tool or an agent."""
     if match := _NUMBERED.match(text):
         number, name = int(match[2]), "exchange" if match[1] else "call"
         if name == "call" and debugger.live is None:
@@ -65,7 +65,7 @@ def _kind_of(debugger: DebuggerState, word: str) -> str:
     if any(agent.name == word for run in runs for agent in run.agents):
         return "agent"
     if word in ("not", "unknown", "true", "false"):
-        raise UsageError(f"break on what? Such as: {_EXAMPLES}")
+        raise UsageError(f"break takes a condition, such as: {_EXAMPLES}")
     there = [
         name for run in runs for name in (*(use.call.name for use in run.tool_uses), *(a.name for a in run.agents))
     ]
@@ -73,58 +73,58 @@ def _kind_of(debugger: DebuggerState, word: str) -> str:
     near = get_close_matches(word, list(dict.fromkeys(there)), 2)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise UsageError(
-        f"{word!r} is no tool and no agent of this {'tape' if live is None else 'run so far'}, and no name{hint} "
-        f"({'info tools, info agents and' if live is None else f'tool={word} or agent={word} says what it is;'} "
-        "help names list them)"
+        f"{word!r} is not a tool, an agent or a name of this {'tape' if live is None else 'run so far'}{hint} "
+        f"({'info tools, info agents and' if live is None else f'write tool={word} or agent={word};'} "
+        f"help names {'list' if live is None else 'lists'} them)"
     )
 
 
 def _watch(debugger: DebuggerState, rest: str) -> CommandReply:
     if not rest:
-        raise UsageError("watch what? Such as: watch model, watch request.tools.length, watch system")
+        raise UsageError("watch takes an expression, such as: watch model, watch request.tools.length, watch system")
     expression = parse(rest)
     _must_vary(expression, rest)
     point = debugger.breakpoints.add(rest, expression, watch=True)
-    return CommandReply(parts=_told(debugger, point))
+    return CommandReply(parts=_confirmation(debugger, point))
 
 
 def _must_vary(expression: Expression, text: str) -> None:
     if isinstance(expression, Literal):
-        raise UsageError(f"{text} never changes; watch a name, such as {', '.join(list(NAMES)[:4])}")
+        raise UsageError(f"{text} is constant; watch a name, such as {', '.join(list(NAMES)[:4])}")
 
 
-def _told(debugger: DebuggerState, point: Breakpoint) -> tuple[Sentence, ...]:
-    """What was set, and how often the tape has it: a mistyped name is noticed at once."""
+def _confirmation(debugger: DebuggerState, point: Breakpoint) -> tuple[Sentence, ...]:
+    """The new breakpoint and the calls it applies to, so that a typing error is noticed."""
     places = debugger.breakpoints.places(point, debugger.annotated)
     kind = "watchpoint" if point.watch else "temporary breakpoint" if point.once else "breakpoint"
     number = len(dict.fromkeys(stop.call for stop in places))
     where = _where(debugger, point, [stop.call for stop in places if stop.call is not None])
     good = number or debugger.live is not None
-    told = Sentence(f"{kind} {point.number}: {point.text} ({where})", "plain" if good else "bad")
-    return (told, *(Sentence(words, "dim") for words in _untold(debugger, point)))
+    point_set = Sentence(f"{kind} {point.number}: {point.text} ({where})", "plain" if good else "bad")
+    return (point_set, *(Sentence(words, "dim") for words in _unknown_names(debugger, point)))
 
 
-def _untold(debugger: DebuggerState, point: Breakpoint) -> Iterator[str]:
-    """What a breakpoint asks for, and nobody can say here."""
-    known, asked = debugger.annotated.annotations, {name.name for name in names_in(point.expression)}
-    if "drift" in asked and known.drift is None:
+def _unknown_names(debugger: DebuggerState, point: Breakpoint) -> Iterator[str]:
+    """Warnings about names whose values are unknown in this debugger."""
+    annotations, names = debugger.annotated.annotations, {name.name for name in names_in(point.expression)}
+    if "drift" in names and annotations.drift is None:
         yield "drift is known only while a program is replayed"
-    if "finding" in asked and known.findings is None:
-        yield "findings are unknown: nothing that judges was handed to this debugger"
+    if "finding" in names and annotations.findings is None:
+        yield "findings are unknown: this debugger was opened without them"
 
 
 def _where(debugger: DebuggerState, point: Breakpoint, calls: Sequence[int]) -> str:
     found = list(dict.fromkeys(calls))
-    verb = "changes" if point.watch else "is so"
+    verb = "changes" if point.watch else "true"
     if not found:
-        return f"{verb} nowhere {'on this tape' if debugger.live is None else 'so far'}"
+        return f"{verb} at no call {'of this tape' if debugger.live is None else 'so far'}"
     if len(found) <= 6:
         return f"{verb} at {numbered('call', found)}"
     return f"{verb} at {plural(len(found), 'call')}, first at call {found[0]}, last at call {found[-1]}"
 
 
 def _numbers(debugger: DebuggerState, rest: str, command: str) -> list[int]:
-    """The breakpoints that are meant: all, if none is named."""
+    """Parse numbers of breakpoints; without any: all. Raises UsageError."""
     if not rest or rest == "all":
         return [point.number for point in debugger.breakpoints.points]
     numbers = []
@@ -141,7 +141,7 @@ def _delete(debugger: DebuggerState, rest: str) -> CommandReply:
     gone = [debugger.breakpoints.remove(number) for number in dict.fromkeys(_numbers(debugger, rest, "delete"))]
     if not gone:
         return sentence("no breakpoint is set", "dim")
-    return CommandReply(parts=tuple(Sentence(f"deleted {point.number}: {point.text}") for point in gone))
+    return reply(*(Sentence(f"deleted {point.number}: {point.text}") for point in gone))
 
 
 def _enable(debugger: DebuggerState, rest: str) -> CommandReply:
@@ -157,37 +157,37 @@ def _switch(debugger: DebuggerState, rest: str, on: bool) -> CommandReply:
     points = [debugger.breakpoints.change(number, enabled=on) for number in _numbers(debugger, rest, word)]
     if not points:
         return sentence("no breakpoint is set", "dim")
-    return CommandReply(parts=tuple(Sentence(f"{word}d {point.number}: {point.text}") for point in points))
+    return reply(*(Sentence(f"{word}d {point.number}: {point.text}") for point in points))
 
 
 COMMANDS = (
     DebugCommand(
-        "break", "stopping", "stop where something is so", _break, ("b", "br"), "[N | xN | TOOL | CONDITION]",
-        "A number is a call. A condition names what is compared (help names), combined with and, or, not (help "
-        "expressions). It is asked where all that it names is known: before the request, after the answer, or at the "
-        "tool. Without an argument: at this call.",
+        "break", "stopping", "stop where a condition is true", _break, ("b", "br"), "[N | xN | TOOL | CONDITION]",
+        "A number is a call. A condition compares names (help names) and combines them with and, or, not (help "
+        "expressions). It is evaluated where all its names have values: before the request, after the answer, or at "
+        "the tool. Without an argument: at this call.",
         ("break 3", "break tool=schedule_event", "break agent=root and input>5000", "break cached<0.5",
          "break finish=length", "break text~refund", "break finding", "break drift", "break error"),
         "expression",
     ),
     DebugCommand(
-        "tbreak", "stopping", "stop once where something is so", _tbreak, ("tb",), "[N | xN | TOOL | CONDITION]",
-        "Like break, and gone when it was hit.", ("tbreak error",), "expression",
+        "tbreak", "stopping", "stop once where a condition is true", _tbreak, ("tb",), "[N | xN | TOOL | CONDITION]",
+        "Like break, but removed when it is hit.", ("tbreak error",), "expression",
     ),
     DebugCommand(
         "watch", "stopping", "stop where a value changes", _watch, ("wa",), "EXPRESSION",
-        "Compared is a call with the one before it by the same agent.",
+        "Compares each call with the previous call of the same agent.",
         ("watch model", "watch system", "watch request.tools.length"), "expression",
     ),
     DebugCommand(
         "delete", "stopping", "remove breakpoints and watchpoints", _delete, ("del", "clear"), "[N…]",
-        "Without numbers: all of them. delete checkpoint N removes a checkpoint.", ("delete 1", "delete"), "point",
+        "Without numbers: all. delete checkpoint N removes a checkpoint.", ("delete 1", "delete"), "point",
     ),
     DebugCommand(
-        "enable", "stopping", "let breakpoints stop again", _enable, ("en",), "[N…]", "", ("enable 1",), "point",
+        "enable", "stopping", "turn breakpoints on again", _enable, ("en",), "[N…]", "", ("enable 1",), "point",
     ),
     DebugCommand(
-        "disable", "stopping", "keep breakpoints, but do not stop at them", _disable, ("dis",), "[N…]", "",
+        "disable", "stopping", "turn breakpoints off without deleting them", _disable, ("dis",), "[N…]", "",
         ("disable 1",), "point",
     ),
 )  # fmt: skip

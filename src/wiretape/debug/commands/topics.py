@@ -1,4 +1,4 @@
-"""The lists that `info TOPIC` and its kin show."""
+"""The lists of `info TOPIC`, and the overview of a tape."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def _checkpoints(debugger: DebuggerState) -> tuple[Part, ...]:
         ListingRow((str(number), describe_stop(debugger.timeline, stop)), here=stop == debugger.here)
         for number, stop in debugger.checkpoints.items()
     ]
-    columns = "#>|place*"
-    return (listing(columns, rows, empty="no checkpoint; checkpoint makes one"),)
+    return (listing("#>|place*", rows, empty="no checkpoint is set; checkpoint sets one"),)
 
 
 def notes_listing(debugger: DebuggerState) -> Listing:
@@ -44,8 +43,7 @@ def notes_listing(debugger: DebuggerState) -> Listing:
         )
         for number, note in enumerate(debugger.notes, 1)
     ]
-    columns = "#>|place*|note*"
-    return listing(columns, rows, empty="no notes; note TEXT writes one")
+    return listing("#>|place*|note*", rows, empty="no notes; note TEXT writes one")
 
 
 def _notes(debugger: DebuggerState) -> tuple[Part, ...]:
@@ -54,34 +52,27 @@ def _notes(debugger: DebuggerState) -> tuple[Part, ...]:
 
 def _findings(debugger: DebuggerState) -> tuple[Part, ...]:
     if debugger.annotated.annotations.findings is None:
-        return (Sentence("findings are unknown: nothing that judges was handed to this debugger", "dim"),)
+        return (Sentence("findings are unknown: this debugger was opened without them", "dim"),)
     here = debugger.here.call
     findings = sorted(debugger.annotated.all_findings(), key=lambda finding: (finding.call is None, finding.call or 0))
     rows = tuple(
         ListingRow(
             (str(finding.call) if finding.call is not None else "", finding.severity, finding_name(finding)),
             here=finding.call is not None and finding.call == here,
-            below=tuple(finding_words(finding)),
+            below=tuple(finding_lines(finding)),
         )
         for finding in findings
     )
     hint = (Sentence("goto N goes to the call; break finding=KIND stops at each", "dim"),) if rows else ()
-    return (
-        listing(
-            "call>|level|finding*",
-            rows,
-            empty="nothing was found",
-        ),
-        *hint,
-    )
+    return (listing("call>|level|finding*", rows, empty="no findings"), *hint)
 
 
 def finding_name(finding: CallFinding) -> str:
     return f"{finding.kind} {finding.id}".strip() + (" (estimate)" if finding.estimate else "")
 
 
-def finding_words(finding: CallFinding) -> Iterator[str]:
-    """What a finding says: the sentence, the values, the next step."""
+def finding_lines(finding: CallFinding) -> Iterator[str]:
+    """The lines of a finding: its text, its values, the next step."""
     yield finding.text
     yield from (f"{label}: {value}" for label, value in finding.values)
     if finding.fix:
@@ -95,8 +86,7 @@ def _agents(debugger: DebuggerState) -> tuple[Part, ...]:
         calls = [step.call.number for step in run.steps if step.agent == agent.number]
         parent = run.agents[agent.parent].name if agent.parent is not None else ""
         started = f"call {agent.started_by}" if agent.started_by is not None else ""
-        span_of = f"{calls[0]}–{calls[-1]}" if len(calls) > 1 else str(calls[0]) if calls else ""
-        rows.append(ListingRow((agent.name, parent, started, str(len(calls)), span_of, agent.basis or "")))
+        rows.append(ListingRow((agent.name, parent, started, str(len(calls)), _extent(calls), agent.basis or "")))
     return (listing("agent*|of*|started by|calls>|from–to|known by", rows),)
 
 
@@ -104,11 +94,13 @@ def _turns(debugger: DebuggerState) -> tuple[Part, ...]:
     rows = []
     for turn in debugger.timeline.run.turns:
         numbers = [step.call.number for step in turn.steps]
-        reach = f"{numbers[0]}–{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
-        here = debugger.here.call in numbers
-        rows.append(ListingRow((str(turn.number), str(len(numbers)), reach, first_line(turn.user, 200)), here))
-    columns = "turn>|calls>|from–to|user*"
-    return (listing(columns, rows, empty="no turns"),)
+        cells = (str(turn.number), str(len(numbers)), _extent(numbers), first_line(turn.user, 200))
+        rows.append(ListingRow(cells, here=debugger.here.call in numbers))
+    return (listing("turn>|calls>|from–to|user*", rows, empty="no turns"),)
+
+
+def _extent(calls: Sequence[int]) -> str:
+    return f"{calls[0]}–{calls[-1]}" if len(calls) > 1 else listed(calls)
 
 
 def _tools(debugger: DebuggerState) -> tuple[Part, ...]:
@@ -120,34 +112,34 @@ def _tools(debugger: DebuggerState) -> tuple[Part, ...]:
         errors = sum(1 for use in own if use.result is not None and use.result.is_error)
         calls = list(dict.fromkeys(str(use.call_number) for use in own))
         rows.append(ListingRow((name, str(len(own)), str(errors), listed(calls, 8))))
-    columns = "tool*|uses>|errors>|in calls*"
-    return (listing(columns, rows, empty="no tool was called"),)
+    return (listing("tool*|uses>|errors>|in calls*", rows, empty="no tool was called"),)
 
 
 def _tape(debugger: DebuggerState) -> tuple[Part, ...]:
-    run, known = debugger.timeline.run, debugger.annotated.annotations
-    held = (
+    run, annotations = debugger.timeline.run, debugger.annotated.annotations
+    counts = (
         plural(len(run.steps), "call"),
         plural(len(run.turns), "turn"),
         plural(len(run.agents), "agent"),
         plural(len(run.tool_uses), "tool call"),
     )
-    said = [known.name, ", ".join(held)]  # a path may be long: the figures stay in one piece
+    lines = [annotations.name, ", ".join(counts)]
     if run.side_calls:
-        said.append(f"{plural(len(run.side_calls), 'side call')} outside the loop")
+        lines.append(f"{plural(len(run.side_calls), 'side call')} outside the loop")
     if run.other_exchanges:
-        said.append(f"{plural(len(run.other_exchanges), 'exchange')} that are no model calls")
-    if known.started is not None:
-        said.append(f"started {known.started.strftime('%Y-%m-%d %H:%M:%S %Z').strip()}")
-    return tuple(Sentence(line) for line in said)
+        verb = "is not a model call" if len(run.other_exchanges) == 1 else "are not model calls"
+        lines.append(f"{plural(len(run.other_exchanges), 'exchange')} that {verb}")
+    if annotations.started is not None:
+        lines.append(f"started {annotations.started.strftime('%Y-%m-%d %H:%M:%S %Z').strip()}")
+    return tuple(Sentence(line) for line in lines)
 
 
 def backtrace_listing(debugger: DebuggerState, only: int | None = None) -> Listing:
-    """Who called whom; with `only`, that frame alone."""
+    """The backtrace, or one frame of it."""
     assert debugger.here.call is not None
     frames = debugger.timeline.frames(debugger.here.call)
     rows = [_frame_row(debugger, frame) for frame in frames if only is None or frame.number == only]
-    return listing("#>|agent*|call>|at*", rows)  # fmt: skip
+    return listing("#>|agent*|call>|at*", rows)
 
 
 def _frames(debugger: DebuggerState) -> tuple[Part, ...]:
@@ -156,9 +148,8 @@ def _frames(debugger: DebuggerState) -> tuple[Part, ...]:
 
 
 def _frame_row(debugger: DebuggerState, frame: StackFrame) -> ListingRow:
-    agent = debugger.timeline.run.agents[frame.activation.agent].name + (
-        " (side call)" if frame.activation.side else ""
-    )
+    agent = debugger.timeline.run.agents[frame.activation.agent].name
+    agent += " (side call)" if frame.activation.side else ""
     if frame.number == 0:
         at = describe_stop(debugger.timeline, debugger.here).partition(", ")[2]
     else:
@@ -167,7 +158,7 @@ def _frame_row(debugger: DebuggerState, frame: StackFrame) -> ListingRow:
 
 
 def calls_listing(debugger: DebuggerState, calls: Sequence[int]) -> Listing:
-    """Calls, one a row: who, tokens, what they asked for or how they ended."""
+    """A row for each call: agent, tokens, time, and the tools it called or how it ended."""
     marked = debugger.marks()
     here, total = debugger.selected.call, len(debugger.timeline.calls)
     rows = []
@@ -196,7 +187,7 @@ def _call_cells(debugger: DebuggerState, step: Step) -> Iterator[str]:
 
 
 def outcome(step: Step) -> str:
-    """What a call asked for, or how it ended."""
+    """The tools that a call's answer calls, or how the call ended."""
     response = step.call.response
     if response is None:
         return f"no answer ({step.call.ended or 'still open'})"
@@ -209,6 +200,8 @@ def outcome(step: Step) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
+    """A topic of `info`."""
+
     help: str
     show: Callable[[DebuggerState], tuple[Part, ...]]
     aliases: tuple[str, ...] = ()
@@ -221,19 +214,19 @@ def _held(debugger: DebuggerState) -> tuple[Part, ...]:
 TOPICS: dict[str, Topic] = {
     "breakpoints": Topic("what stops a run", _breakpoints, ("b", "break", "watchpoints", "watch")),
     "checkpoints": Topic("places to go back to", _checkpoints),
-    "notes": Topic("what was written down", _notes),
-    "findings": Topic("what deserves a look", _findings, ("lint", "f")),
-    "agents": Topic("who spoke, and who started whom", _agents),
+    "notes": Topic("your notes", _notes),
+    "findings": Topic("lint findings", _findings, ("lint", "f")),
+    "agents": Topic("agents, and who started whom", _agents),
     "turns": Topic("the user's messages", _turns),
-    "tools": Topic("which tools were called", _tools),
+    "tools": Topic("tools that were called", _tools),
     "frame": Topic("who called whom", _frames, ("stack", "frames")),
-    "held": Topic("which calls of a program at work wait", _held),
+    "held": Topic("held calls of a running program", _held),
     "tape": Topic("what the tape holds", _tape, ("program", "file")),
 }
 
 
 def overview(debugger: DebuggerState) -> tuple[Part, ...]:
-    """What the tape holds, and the user's messages. What deserves a look is counted once that is known."""
+    """What the tape contains and the user's messages; the number of findings once they are computed."""
     turns = TOPICS["turns"].show(debugger) if debugger.timeline.run.turns else ()
     return (*TOPICS["tape"].show(debugger), *_finding_count(debugger), *turns)
 

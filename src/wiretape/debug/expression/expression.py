@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 from wiretape.debug.annotated_run import AnnotatedRun
 from wiretape.debug.expression.names import KnownFrom, Name
@@ -18,31 +18,30 @@ from wiretape.model.wording import clip
 
 LANGUAGE = (
     "A condition compares names (help names): break input > 5000 and cached < 50%",
-    "= != < <= > >= compare; ~ and !~ ask whether a text contains another, whatever the case: text ~ refund.",
+    "= != < <= > >= compare; ~ and !~ test whether a text contains another, ignoring case: text ~ refund.",
     "~ /regex/ (or /regex/i) matches a regular expression.",
     "or, and, not, parentheses; + - * / for numbers, which may end in k, M, % or s (seconds; times are in ms).",
-    "Behind a name stand .member, [index] and [from:to]: request.messages[-1].text, response.blocks[0].arguments.title",
-    "Next to a text, a bare word is that text (* and ? are wild): tool = schedule_*. A text with blanks is quoted.",
-    "A name alone is a condition, too: break error, break finding. Of a list, one that fits is enough.",
-    "cached against a fraction or a percentage is the hit rate: cached < 0.5.",
-    "What the wire does not say is unknown: no comparison with it is true; cached = unknown asks for it.",
-    "break N is call=N, break xN exchange=N, break NAME tool=NAME or agent=NAME, break 'words' text~'words'.",
-    "break CONDITION if CONDITION means that both are so.",
+    "A name can have .member, [index] and [from:to]: request.messages[-1].text, response.blocks[0].arguments.title",
+    "Compared with a text, a word needs no quotes (* and ? are wildcards): tool = schedule_*. Quote texts with blanks.",
+    "A name alone is a condition: break error, break finding. A list matches if one of its elements does.",
+    "cached compared with a fraction or a percentage is the hit rate: cached < 0.5.",
+    "A value that the provider does not report is unknown: comparisons with it are false, except cached = unknown.",
+    "break N means call=N, break xN exchange=N, break NAME tool=NAME or agent=NAME, break 'words' text~'words'.",
+    "break CONDITION if CONDITION means that both are true.",
 )
 
 
-class Unknown:
-    """The word `unknown`, to compare with."""
+UNKNOWN: Final = object()  # the word `unknown` in a comparison
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    value: Any  # a number, a text, a compiled pattern, or Unknown
+    value: Any  # a number, a text, a compiled pattern, or UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class MemberPath:
-    """A name and what follows it. `spelled` is how it was written, for messages."""
+    """A name and the members after it. `spelled`: as the user wrote it, for messages."""
 
     name: Name
     parts: tuple[str | int | slice, ...]
@@ -88,13 +87,13 @@ _SINCE: tuple[KnownFrom, ...] = ("request", "answer", "tool")
 
 
 def known_from(expression: Expression) -> KnownFrom:
-    """From which stop of a call on an expression has its value: the latest of its names."""
+    """The first stop of a call at which all names of an expression have values."""
     names = [name.known_from for name in names_in(expression)]
     return max(names, key=_SINCE.index) if names else "answer"
 
 
 def names_in(expression: Expression) -> Sequence[Name]:
-    """The names that an expression asks for."""
+    """The names that an expression reads."""
     match expression:
         case Literal():
             return ()
@@ -109,7 +108,7 @@ def names_in(expression: Expression) -> Sequence[Name]:
 
 
 def evaluate(expression: Expression, annotated: AnnotatedRun, stop: Stop) -> Any:
-    """The value at a stop; None is unknown. Raises UsageError for a member that is not there."""
+    """The value at a stop; None is unknown. Raises UsageError if a member does not exist."""
     match expression:
         case Literal(value=value):
             return value
@@ -130,7 +129,7 @@ def evaluate(expression: Expression, annotated: AnnotatedRun, stop: Stop) -> Any
 
 
 def holds(expression: Expression, annotated: AnnotatedRun, stop: Stop) -> bool:
-    """Whether a condition is met. A path that leads nowhere at this call is not."""
+    """Whether a condition is true at a stop; False if a member does not exist there."""
     try:
         return truth(evaluate(expression, annotated, stop))
     except UsageError:
@@ -138,7 +137,7 @@ def holds(expression: Expression, annotated: AnnotatedRun, stop: Stop) -> bool:
 
 
 def truth(value: object) -> bool:
-    return bool(value) and value is not Unknown
+    return bool(value) and value is not UNKNOWN
 
 
 def _walk(path: MemberPath, annotated: AnnotatedRun, stop: Stop) -> Any:
@@ -174,8 +173,8 @@ def _calculate(op: str, left: Any, right: Any) -> Any:
 
 
 def _compare(op: str, left: Any, right: Any) -> bool:
-    if right is Unknown or left is Unknown:
-        other = left if right is Unknown else right
+    if right is UNKNOWN or left is UNKNOWN:
+        other = left if right is UNKNOWN else right
         return (other in (None, [], ())) == (op == "=") if op in ("=", "!=") else False
     if op in ("!=", "!~"):
         return left is not None and not _compare("=" if op == "!=" else "~", left, right)

@@ -1,6 +1,6 @@
-"""The names that conditions, `watch` and `print` know, each with what it is and when it becomes known.
+"""The names that conditions, `watch` and `print` know, and JSONPath over them.
 
-The table feeds the expression language, completion, help and the documentation.
+Completion, help and the documentation read the same table.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json, JsonObject
 
 Kind: TypeAlias = Literal["number", "text", "texts", "flag", "value"]
-KnownFrom: TypeAlias = Literal["request", "answer", "tool"]  # from which stop of a call on the name has its value
+KnownFrom: TypeAlias = Literal["request", "answer", "tool"]  # the first stop of a call at which the name has a value
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """`get` gives None for what is unknown, never 0."""
+    """A name of the expression language. `get` returns None for an unknown value, never 0."""
 
     name: str
     kind: Kind
@@ -75,7 +75,11 @@ def _first_token(annotated: AnnotatedRun, stop: Stop) -> int | None:
 
 def _tool(annotated: AnnotatedRun, stop: Stop) -> Any:
     use = annotated.timeline.use(stop)
-    return use.call.name if use is not None else [tool.name for tool in annotated.call(stop).tool_calls]
+    return use.call.name if use is not None else _called_tools(annotated, stop)
+
+
+def _called_tools(annotated: AnnotatedRun, stop: Stop) -> list[str]:
+    return [tool.name for tool in annotated.call(stop).tool_calls]
 
 
 def _arguments(annotated: AnnotatedRun, stop: Stop) -> Any:
@@ -94,8 +98,8 @@ def _result(annotated: AnnotatedRun, stop: Stop) -> Any:
 def _tool_error(annotated: AnnotatedRun, stop: Stop) -> Any:
     use = annotated.timeline.use(stop)
     uses = [use] if use is not None else annotated.timeline.uses(annotated.call(stop).number)
-    said = [one.result.is_error for one in uses if one.result is not None]
-    return any(said) if said else None
+    errors = [one.result.is_error for one in uses if one.result is not None]
+    return any(errors) if errors else None
 
 
 def _user(annotated: AnnotatedRun, stop: Stop) -> str | None:
@@ -118,15 +122,15 @@ def _first(annotated: AnnotatedRun, stop: Stop) -> bool:
 
 
 def _body(annotated: AnnotatedRun, stop: Stop) -> Any:
-    """A call on a WebSocket has its body in a message of it."""
+    """The request body; for a call on a WebSocket, the client's message."""
     call = annotated.call(stop)
     exchange = annotated.annotations.exchanges.get(call.exchange)
     if exchange is None:
         return None
-    told = wire_json(exchange)
+    wire = wire_json(exchange)
     if not exchange.messages:
-        return told["request"]["body"]
-    sent = [told["messages"][frame - 1] for frame in call.frames if frame <= len(exchange.messages)]
+        return wire["request"]["body"]
+    sent = [wire["messages"][frame - 1] for frame in call.frames if frame <= len(exchange.messages)]
     return next((message["body"] for message in sent if message["from"] == "client"), None)
 
 
@@ -144,12 +148,12 @@ NAMES: dict[str, Name] = {
         Name("thread", "number", "request", "the number of its thread", lambda w, s: w.step(s).thread),
         Name("agent", "text", "request", "the agent's name", lambda w, s: w.agent(s).name),
         Name("depth", "number", "request", "0 for a root agent", lambda w, s: w.timeline.depth(w.call(s).number)),
-        Name("first", "flag", "request", "the first call of its agent's work", _first),
+        Name("first", "flag", "request", "whether it is the first call since its agent was started", _first),
         Name("cause", "text", "request", "why: turn_start, tool_results, …", lambda w, s: w.step(s).cause.kind),
         Name("kind", "text", "request", "inference, token_count, …", lambda w, s: w.call(s).kind),
         Name("format", "text", "request", "the wire format", lambda w, s: w.call(s).format),
-        Name("url", "text", "request", "where it was sent", lambda w, s: w.call(s).url),
-        Name("at", "number", "request", "when, in ms since the tape started", lambda w, s: w.call(s).at),
+        Name("url", "text", "request", "the URL of the request", lambda w, s: w.call(s).url),
+        Name("at", "number", "request", "when it was sent, in ms since the tape started", lambda w, s: w.call(s).at),
         Name("user", "text", "request", "the user's message of its turn", _user),
         Name("new", "text", "request", "what its request adds to the thread", lambda w, s: w.new_text(s)),
         Name("system", "text", "request", "its system prompt", _system),
@@ -167,23 +171,23 @@ NAMES: dict[str, Name] = {
         Name("duration", "number", "answer", "how long it took, in ms", _duration),
         Name("first_token", "number", "answer", "ms until the first token", _first_token),
         Name("answer", "text", "answer", "what the model answered, tool calls included", _answer),
-        Name("text", "text", "answer", "all that is new: what was added and the answer", lambda w, s: w.text(s)),
-        Name("asks", "texts", "answer", "the tools that the answer asks for", lambda w, s: w.asked(s)),
+        Name("text", "text", "answer", "the new messages and the answer", lambda w, s: w.text(s)),
+        Name("asks", "texts", "answer", "the tools that the answer calls", _called_tools),
         Name("finding", "texts", "answer", "kinds of findings about the call", lambda w, s: w.finding_kinds(s)),
-        Name("drift", "texts", "answer", "how a replay strayed from the recording", lambda w, s: w.drifts(s)),
-        Name("tool", "text", "tool", "the name of the tool that is called", _tool),
-        Name("arguments", "text", "tool", "the arguments that it is called with", _arguments),
-        Name("result", "text", "tool", "what the tool gave back", _result),
+        Name("drift", "texts", "answer", "how a replayed call differs from the recording", lambda w, s: w.drift(s)),
+        Name("tool", "text", "tool", "the name of the called tool", _tool),
+        Name("arguments", "text", "tool", "the arguments of the tool call", _arguments),
+        Name("result", "text", "tool", "the result of the tool call", _result),
         Name("tool_error", "flag", "tool", "the tool reported an error", _tool_error),
         Name("request", "value", "request", "the decoded request", lambda w, s: w.call(s).request),
         Name("response", "value", "answer", "the decoded answer", lambda w, s: w.call(s).response),
-        Name("usage", "value", "answer", "the tokens as the wire gave them", lambda w, s: w.call(s).usage),
+        Name("usage", "value", "answer", "the tokens, as the provider reports them", lambda w, s: w.call(s).usage),
         Name("why", "value", "request", "why the call was made, in words", lambda w, s: w.why(s)),
-        Name("body", "value", "request", "the request's body; paths on the screen are paths in it", _body),
+        Name("body", "value", "request", "the request body; the paths on the screen are paths in it", _body),
         Name("wire", "value", "answer", "the exchange as it crossed the wire", _wire),
     )
 }
-# Other words for the same, as people write them.
+# Synonyms of names.
 SYNONYMS = {"lint": "finding", "findings": "finding", "tools": "asks", "tokens": "usage", "x": "exchange"}
 
 
@@ -192,22 +196,22 @@ def name_of(word: str) -> Name | None:
 
 
 def found_by_jsonpath(annotated: AnnotatedRun, stop: Stop, path: str) -> Json:
-    """Everything that a JSONPath finds at a stop, as a list. Raises UsageError for a path that is none."""
-    import jsonpath
+    """The values that a JSONPath finds at a stop. Raises UsageError if the path is invalid."""
+    import jsonpath  # slow to import
 
     try:
         compiled = jsonpath.compile(path)
     except (jsonpath.JSONPathError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSONPath: {' '.join(str(error).split())}") from None
+        raise UsageError(f"{path} is not a JSONPath: {' '.join(str(error).split())}") from None
     document = call_document(annotated, stop, _wanted(path))
     try:
         return list(compiled.findall(document))
     except (jsonpath.JSONPathError, RecursionError) as error:
-        raise UsageError(f"{path} cannot be followed: {' '.join(str(error).split())}") from None
+        raise UsageError(f"cannot evaluate {path}: {' '.join(str(error).split())}") from None
 
 
 def call_document(annotated: AnnotatedRun, stop: Stop, names: Container[str] = NAMES) -> JsonObject:
-    """A call as one JSON document, or some members of it."""
+    """The names of a call as one JSON document, or some of them."""
     return {name.name: to_json(name.get(annotated, stop)) for name in NAMES.values() if name.name in names}
 
 
@@ -215,6 +219,6 @@ _FIRST = re.compile(r"\$(?:\.(\w+)|\[['\"](\w+)['\"]\])")
 
 
 def _wanted(path: str) -> Container[str]:
-    """The member that a path begins with, so that no other is spelled out; where it is open, all but the wire's own."""
+    """The name that a path begins with; if it is a wildcard, all names except `wire` and `body`."""
     match = _FIRST.match(path)
     return {match[1] or match[2]} if match is not None else NAMES.keys() - {"wire", "body"}

@@ -1,4 +1,4 @@
-"""Reads the expression language. Every error shows the text with the place marked, and what could stand there."""
+"""The parser of the expression language. Its errors show the text, the position, and what is expected there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from wiretape.debug.expression.expression import Arithmetic, Compare, Expression, Literal, Logic, MemberPath, Unknown
+from wiretape.debug.expression.expression import UNKNOWN, Arithmetic, Compare, Expression, Literal, Logic, MemberPath
 from wiretape.debug.expression.names import NAMES, name_of
 from wiretape.errors import UsageError
 
@@ -25,7 +25,7 @@ _KEYWORDS = ("and", "or", "not", "if")
 
 
 def parse(text: str) -> Expression:
-    """The expression that a text spells. Raises UsageError."""
+    """Parse an expression. Raises UsageError."""
     if len(text) > LONGEST:
         raise UsageError(f"an expression of {len(text)} characters is too long: at most {LONGEST}")
     return _Parser(text).whole()
@@ -41,7 +41,7 @@ class _Parser:
             found = Logic("and", (found, self._either()))
         self._skip()
         if self._at < len(self._text):
-            self._fail("this cannot stand here; join conditions with `and` or `or`, quote texts with blanks")
+            self._fail("unexpected; join conditions with `and` or `or`, quote texts with blanks")
         return found
 
     # -- logic ---------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ class _Parser:
         return Compare(op, _as_rate(left, right), right)
 
     def _wanted(self, op: str, left: Expression) -> Expression:
-        """The right side: next to a text, bare words are texts."""
+        """Parse the right side of a comparison. Compared with a text, a bare word is a text."""
         self._skip()
         if op in ("~", "!~") and (match := _REGEX.match(self._text, self._at)):
             self._at = match.end()
@@ -92,7 +92,7 @@ class _Parser:
         try:
             return re.compile(pattern.replace("\\/", "/"), re.IGNORECASE if flags else 0)
         except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(f"/{pattern}/ is no regular expression: {error}") from None
+            raise UsageError(f"/{pattern}/ is not a regular expression: {error}") from None
 
     # -- values --------------------------------------------------------------------------------------------------------
 
@@ -131,11 +131,11 @@ class _Parser:
     def _path(self) -> Expression:
         match = _NAME.match(self._text, self._at)
         if match is None:
-            self._fail("a name, a number or a quoted text must stand here")
+            self._fail("expected a name, a number or a quoted text")
         word = match[0]
         if word in ("unknown", "none", "null", "None"):
             self._at = match.end()
-            return Literal(Unknown)
+            return Literal(UNKNOWN)
         if word in ("true", "false"):
             self._at = match.end()
             return Literal(word == "true")
@@ -154,7 +154,7 @@ class _Parser:
             elif match := _ELEMENT.match(self._text, self._at):
                 parts.append(_index(match))
             elif self._text[self._at] in ".[":
-                self._fail("a path goes on with .name, [index], [from:to] or ['name']")
+                self._fail("expected .name, [index], [from:to] or ['name']")
             else:
                 break
             self._at = match.end()
@@ -199,14 +199,14 @@ class _Parser:
 
 
 def no_name(word: str) -> str:
-    """What to say to a word that is no name of the language."""
+    """The message for a word that is not a name of the language."""
     near = get_close_matches(word.lower(), [*NAMES], 2)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"there is no name {word!r}{hint} (help names lists them)"
+    return f"unknown name {word!r}{hint} (help names lists them)"
 
 
 def _is_text(left: Expression) -> bool:
-    """Whether a bare word beside it is a text. What a path leads to is not known before, so there it is."""
+    """Whether a bare word compared with it is a text. The type of a path is unknown, so there it is too."""
     return isinstance(left, MemberPath) and (bool(left.parts) or left.name.kind in ("text", "texts", "value", "flag"))
 
 
@@ -214,7 +214,7 @@ def _plain(word: str) -> Any:
     match = _NUMBER.fullmatch(word)
     if match is not None:
         return _number(match)
-    return Unknown if word in ("unknown", "none", "null", "None") else word
+    return UNKNOWN if word in ("unknown", "none", "null", "None") else word
 
 
 def _number(match: re.Match[str]) -> float:
@@ -239,7 +239,7 @@ def _index(match: re.Match[str]) -> str | int | slice:
 
 
 def _as_rate(left: Expression, right: Expression) -> Expression:
-    """`cached < 0.5` can only mean the rate: half a token is never cached."""
+    """Read `cached < 0.5` as the hit rate, since tokens are whole numbers."""
     if isinstance(left, MemberPath) and left.name.name == "cached" and not left.parts and isinstance(right, Literal):
         value = right.value
         if isinstance(value, float) and 0 < value <= 1:

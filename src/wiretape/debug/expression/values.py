@@ -1,6 +1,6 @@
-"""What `print` and conditions look at: the members of a call's decoded values, and the same as JSON.
+"""The values of expressions: members of a call's decoded values, and the same values as JSON.
 
-Members are looked up in the values themselves, so that a path into a long history copies nothing of it.
+Members are read from the values themselves, so a path into a long history copies nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TYPES: dict[type, str] = {
 
 
 def block_text(block: Block) -> str:
-    """What a block says, as one text."""
+    """The content of a block as text."""
     match block:
         case Text(text=text) | Reasoning(text=text) | ToolResult(text=text):
             return text
@@ -54,7 +54,7 @@ def block_text(block: Block) -> str:
 
 
 def messages_text(messages: Sequence[Message]) -> str:
-    """What some messages say, block by block."""
+    """The content of messages as text, one line for each block."""
     return "\n".join(block_text(block) for message in messages for block in message.blocks)
 
 
@@ -62,7 +62,7 @@ def _blocks(messages: Sequence[Message]) -> list[Block]:
     return [block for message in messages for block in message.blocks]
 
 
-# Members that are computed, per type; every other public field of a value is a member by its own name.
+# Computed members, by type. Every other public field of a value is a member with its own name.
 _COMPUTED: dict[type, dict[str, Callable[[Any], Any]]] = {
     CallRequest: {
         "blocks": lambda value: _blocks(value.messages),
@@ -82,7 +82,7 @@ _HIDDEN: dict[type, frozenset[str]] = {
 
 
 def members(value: object) -> list[str]:
-    """The names that can follow a dot; empty for what has none."""
+    """The names that can follow a dot."""
     if isinstance(value, Mapping):
         return [name for name in value if isinstance(name, str)]
     if is_dataclass(value) and not isinstance(value, type):
@@ -94,7 +94,7 @@ def members(value: object) -> list[str]:
 
 
 def member(value: object, name: str, path: str) -> Any:
-    """`value.name`. Text that is JSON (a tool's arguments) is looked into. Raises UsageError naming what there is."""
+    """Return `value.name`; a text is parsed as JSON first (a tool's arguments). Raises UsageError."""
     if value is None:
         raise UsageError(f"{path} is unknown or absent here, so it has no {name!r}")
     if name == "length" and isinstance(value, str | Sequence):
@@ -115,25 +115,25 @@ def _parsed(value: str, path: str) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
-        raise UsageError(f"{path} is text, and no JSON to look into: print {path} shows it") from None
+        raise UsageError(f"{path} is a text that is not JSON: print {path} shows it") from None
 
 
 def _no_member(path: str, name: str, value: object, known: Sequence[str]) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return (
-            f"{path} is a list of {len(value)}: pick one, such as {path}[-1], or all with JSONPath: $.{path}[*].{name}"
+            f"{path} is a list of {len(value)}: use {path}[-1] for one element, or JSONPath for all: $.{path}[*].{name}"
         )
     if not known:
         return f"{path} is {json.dumps(to_json(value), ensure_ascii=False)[:40]} and has no members, so no {name!r}"
     near = get_close_matches(name, known, 1)
     hint = f"; did you mean {path}.{near[0]}?" if near else ""
     if path == "request" and not near:
-        hint = f"; as it crossed the wire: body.{name}"
+        hint = f"; in the request body: body.{name}"
     return f"{path} has no {name!r}; it has {', '.join(known[:20])}{hint}"
 
 
 def element(value: object, index: int | str | slice, path: str) -> Any:
-    """`value[index]`. Raises UsageError where there is none."""
+    """Return `value[index]`. Raises UsageError if it does not exist."""
     if isinstance(index, str):
         return member(value, index, path)
     if isinstance(value, str) and isinstance(index, int):
@@ -141,7 +141,7 @@ def element(value: object, index: int | str | slice, path: str) -> Any:
     if not isinstance(value, Sequence):
         known = members(value)
         has = f"; it has {', '.join(known)}" if known else ""
-        raise UsageError(f"{path} is no list{has or f'; in the request as it crossed the wire: body.{path}'}")
+        raise UsageError(f"{path} is not a list{has or f'; in the request body: body.{path}'}")
     if isinstance(index, slice):
         return value[index]
     if not -len(value) <= index < len(value):
@@ -151,7 +151,7 @@ def element(value: object, index: int | str | slice, path: str) -> Any:
 
 
 def to_json(value: object) -> Json:
-    """The value as JSON, for printing and for JSONPath. Raw parts are the very objects of the tape: never mutate."""
+    """The value as JSON, for `print` and JSONPath. Raw parts are the tape's own objects: never change them."""
     if isinstance(value, Mapping):
         return {str(name): to_json(one) for name, one in value.items()}
     if isinstance(value, tuple) and type(value) is tuple and value and all(_is_pair(one) for one in value):
@@ -162,10 +162,10 @@ def to_json(value: object) -> Json:
         return sorted(map(str, value))
     if is_dataclass(value) and not isinstance(value, type):
         hidden = _HIDDEN.get(type(value), frozenset())
-        said = {"type": _TYPES[type(value)]} if type(value) in _TYPES else {}
+        typed = {"type": _TYPES[type(value)]} if type(value) in _TYPES else {}
         if isinstance(value, Usage) and not value.raw:
             hidden |= {"raw"}
-        return said | {f.name: to_json(getattr(value, f.name)) for f in fields(value) if f.name not in hidden}
+        return typed | {f.name: to_json(getattr(value, f.name)) for f in fields(value) if f.name not in hidden}
     return value
 
 
@@ -174,9 +174,9 @@ def _is_pair(value: object) -> bool:
 
 
 def wire_json(exchange: Exchange) -> JsonObject:
-    """What crossed the wire, for `print wire.…`."""
+    """The exchange as it crossed the wire, for `print wire.…`."""
     request, response = exchange.request, exchange.response
-    said: JsonObject = {
+    wire: JsonObject = {
         "request": {
             "method": request.method,
             "url": request.url,
@@ -185,14 +185,14 @@ def wire_json(exchange: Exchange) -> JsonObject:
         }
     }
     if response is not None:
-        said["response"] = {
+        wire["response"] = {
             "status": response.status,
             "headers": dict(response.headers),
             "body": _body(response.body),
         }
     if exchange.messages:
-        said["messages"] = [{"from": m.sender, "at": m.at, "body": _body(m.body)} for m in exchange.messages]
-    return said
+        wire["messages"] = [{"from": m.sender, "at": m.at, "body": _body(m.body)} for m in exchange.messages]
+    return wire
 
 
 def _body(body: Body | None) -> Json:

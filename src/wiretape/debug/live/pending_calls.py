@@ -1,4 +1,7 @@
-"""A program at work, as values: the calls that wait, what it printed, and where it is held next."""
+"""The calls of a live program that are held, and the user's decisions about them, as values.
+
+An adapter holds the calls and carries out the decisions.
+"""
 
 from __future__ import annotations
 
@@ -11,37 +14,42 @@ from wiretape.model.faults import Effect
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 
-# What can be done with a held call; a door says which of them it can do.
+Mode: TypeAlias = Literal["replay", "record"]
+# What the user can do with a held call; the adapter says which actions it supports.
 Action: TypeAlias = Literal["serve", "live", "answer", "request", "inject", "delay", "drop", "accept"]
+MOST_OUTPUT: Final = 2000  # lines of the program's output that are kept
+WARN_AFTER: Final = 30.0  # seconds that a call is held before the user is warned of its client's timeout
+
+# -- decisions ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """It goes on: to its answer, or with its answer to the program. `answer`: another one than was known."""
+    """Release the call: to its answer, or with its answer to the program. `answer` replaces the known answer."""
 
     answer: Exchange | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SendLive:
-    """The real model is asked, whatever was recorded."""
+    """Send the request to the real model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """The nearest recorded answer is given to a request that missed."""
+    """Answer a miss with the nearest recorded answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """The request goes on with another body. It is asked about again before it does."""
+    """Replace the body of the request. The call is held again before it is sent."""
 
     body: Json
 
 
 @dataclass(frozen=True, slots=True)
 class Inject:
-    """A fault in the place of the answer, or in it. `what`: as the person wrote it."""
+    """Replace or disturb the answer with a fault. `what`: the fault as the user typed it."""
 
     what: str
     effect: Effect
@@ -49,7 +57,7 @@ class Inject:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """It goes on after so many seconds."""
+    """Release the call after some seconds."""
 
     seconds: float
     then: Continue
@@ -57,43 +65,22 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The connection ends without an answer."""
+    """Close the connection without an answer."""
 
 
 Decision: TypeAlias = Continue | SendLive | Accept | Rewrite | Inject | Delay | Drop
 Release: TypeAlias = Callable[[Decision], None]
-Mode: TypeAlias = Literal["replay", "record"]
 
-
-@dataclass(frozen=True, slots=True)
-class Stepping:
-    """Where a program is held next, breakpoints apart. `answers`: with an answer, too."""
-
-    at: Callable[[Stop], bool]
-    answers: bool = False
-
-
-AT_NEXT_CALL = Stepping(lambda stop: stop.phase == "request")
-MOST_OUTPUT: Final = 2000  # lines of the program that are kept
-WARN_AFTER: Final = 30.0  # seconds that a call waits before its client's patience is spoken of
-
-
-class AnswerEditor(Protocol):
-    """What editing an answer takes, and a fault's spelling: known to the layer that compares live with recorded."""
-
-    def said(self, exchange: Exchange) -> list[dict[str, Any]]: ...
-    def edited(self, exchange: Exchange, wanted: Sequence[Any]) -> Exchange: ...
-    def written(self, exchange: Exchange) -> str: ...
-    def rewritten(self, exchange: Exchange, text: str) -> Exchange: ...
-    def fault(self, what: str) -> Effect: ...
+# -- calls -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """A call that waits. `number` is the call's; `exchange` as far as it is known; `recorded`: what would answer it.
+    """A held call: before its request is sent, or with its answer before the program gets it.
 
-    `patience`: after how many seconds its client gives up, if it says so. `miss`: no recorded call answers, and how it
-    differs. `reason`: why it is held.
+    `recorded` is the answer it would get in a replay. `miss` explains why no recorded call answers it; `reason` why it
+    is held. `client_timeout` is in seconds, if the client states it. A call that was not `shown` to the user yet is not
+    released by `continue`.
     """
 
     number: int
@@ -104,26 +91,66 @@ class PendingCall:
     since: float
     actions: frozenset[Action]
     reason: str = ""
-    patience: float | None = None
+    client_timeout: float | None = None
     miss: str = ""
     edited: bool = False
-    shown: bool = False  # the person knows of it: what was not shown is not let go by a mere `continue`
+    shown: bool = False
 
     @property
     def answered(self) -> bool:
-        """Whether it waits with its answer, and not before its request."""
+        """Whether it is held with its answer."""
         return self.exchange.response is not None or self.exchange.ended is not None
 
     @property
     def answer(self) -> Exchange | None:
-        """What the program would get now."""
+        """The answer that the program would get now."""
         return self.exchange if self.answered else self.recorded
+
+    @property
+    def release(self) -> Continue:
+        """The decision that releases it, with its edited answer if it has one."""
+        return Continue(self.answer if self.edited else None)
 
 
 @dataclass(frozen=True, slots=True)
 class OutputLine:
-    """A line that the program printed, after call `call` was answered."""
+    """A line that the program printed. `call`: the last call that was answered before it."""
 
     call: int | None
     stream: Literal["out", "err"]
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stepping:
+    """The next stops at which the program is held, apart from breakpoints. `answers`: at answers, too."""
+
+    at: Callable[[Stop], bool]
+    answers: bool = False
+
+
+AT_NEXT_CALL = Stepping(lambda stop: stop.phase == "request")
+
+
+class AnswerEditor(Protocol):
+    """How answers are edited and faults are parsed. A higher layer implements it."""
+
+    def said(self, exchange: Exchange) -> list[dict[str, Any]]:
+        """The items of an answer, as the user edits them."""
+        ...
+
+    def edited(self, exchange: Exchange, wanted: Sequence[Any]) -> Exchange:
+        """The exchange with these items as its answer. Raises UsageError."""
+        ...
+
+    def written(self, exchange: Exchange) -> str:
+        """The body of the answer as text."""
+        ...
+
+    def rewritten(self, exchange: Exchange, text: str) -> Exchange:
+        """The exchange with this body of the answer. Raises UsageError."""
+        ...
+
+    def fault(self, what: str) -> Effect:
+        """Parse a fault without a target. Raises UsageError."""
+        ...

@@ -1,8 +1,7 @@
-"""A program at work under the debugger: its calls as they come, which of them wait, and what ended.
+"""A running program under the debugger: its calls, which of them are held, and its output.
 
-Sans-IO. Doors tell of calls (`begin`, `ask`, `answered`, `over`), and ask where to hold them; commands decide. The run
-that the debugger walks is put together anew when somebody looks and there is news. Not thread-safe: whoever owns it
-calls it under one lock.
+Sans-IO: an adapter reports requests and answers and asks which calls to hold; commands decide what happens to them. The
+run is rebuilt when it is read after a change. Not thread-safe: the owner calls it under one lock.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from wiretape.debug.live.pending_calls import (
 )
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
+from wiretape.model import wording
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange, WsMessage
 from wiretape.model.run import Run
@@ -51,11 +51,14 @@ class WalkedRun(Protocol):
 
 @dataclass(slots=True)
 class _Entry:
-    """A call that came. `call`: its model call, where that is known from elsewhere (one of a WebSocket's); then the
-    number of `exchange` is only what a door calls it by, and the call names the exchange that it is a part of."""
+    """A request of the program.
+
+    `call` is set for a call on a WebSocket. The number of `exchange` is then the adapter's own, and `call.exchange` is
+    the number of the WebSocket.
+    """
 
     exchange: Exchange
-    patience: float | None = None
+    client_timeout: float | None = None
     call: ModelCall | None = None
     recorded: Exchange | None = None
     actions: frozenset[Action] = frozenset()
@@ -67,7 +70,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class LiveProgram:
-    """One program. `start` sets it going, `stop` ends it; `expected` is the run that it is replayed against."""
+    """One program. `start` starts it, `stop` ends it; `expected` is the run that it is replayed from."""
 
     debugger: WalkedRun
     mode: Mode
@@ -79,29 +82,30 @@ class LiveProgram:
     registry: Registry = field(default_factory=default_registry)
     pending: list[PendingCall] = field(default_factory=list)
     output: deque[OutputLine] = field(default_factory=lambda: deque(maxlen=MOST_OUTPUT))
-    stepping: Stepping | None = None  # where the program is to be held next, breakpoints apart
-    released: bool = False  # nothing is held any more
+    stepping: Stepping | None = None  # where the last move holds the program, apart from breakpoints
+    released: bool = False  # no call is held any more
     running: bool = False
-    exit_code: int | None = None  # the program's exit code, once it has ended
-    live_tape: str = ""  # the tape that keeps what real models answer in a replay
-    problem: str = ""  # what could not be done with a call that was let go
+    exit_code: int | None = None  # set when the program has ended
+    live_tape: str = ""  # the tape that records the answers of real models in a replay
     _entries: dict[int, _Entry] = field(default_factory=dict)
     _connections: dict[int, tuple[Exchange, Sequence[WsMessage]]] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)  # entry -> call
     _memo: Memo = field(default_factory=Memo)
     _news: bool = False
-    _settled: int | None = None  # the exchange whose answer went out last
+    _settled: int | None = None  # the exchange that was answered last
     _warned: set[tuple[int, str]] = field(default_factory=set)
 
-    # -- what a door tells -----------------------------------------------------------------------------------------
+    # -- for the adapter -------------------------------------------------------------------------------------------
 
-    def request_started(self, exchange: Exchange, patience: float | None = None, call: ModelCall | None = None) -> None:
-        """A call has come: its request, as an exchange that is open."""
-        self._entries[exchange.number] = _Entry(exchange, patience, call)
+    def request_started(
+        self, exchange: Exchange, client_timeout: float | None = None, call: ModelCall | None = None
+    ) -> None:
+        """A request arrived; `exchange` has no response yet."""
+        self._entries[exchange.number] = _Entry(exchange, client_timeout, call)
         self._news = True
 
     def websocket_opened(self, exchange: Exchange, messages: Sequence[WsMessage]) -> None:
-        """A WebSocket whose calls are told of one by one. `messages` grows with it."""
+        """A WebSocket opened, whose calls are reported one by one. `messages` grows with it."""
         self._connections[exchange.number] = exchange, messages
 
     def set_actions(
@@ -112,13 +116,16 @@ class LiveProgram:
         miss: str = "",
         drift: Sequence[str] = (),
     ) -> None:
-        """What may be done with a call, and what it would be answered with."""
+        """Set what the user can do with a call, and the recorded answer that it would get."""
         entry = self._entries[number]
         entry.actions, entry.recorded, entry.miss, entry.drift = actions, recorded, miss, tuple(drift)
 
     def hold_if_wanted(self, number: int, release: Release) -> bool:
-        """Whether a call is held at this stop: before its request, or with its answer if that is known."""
-        if self.released or not self._watchful(number):
+        """Hold a call if stepping or a breakpoint stops it now. Returns whether it is held.
+
+        The stop is the call's answer if that is known, else its request.
+        """
+        if self.released or not self._may_be_held(number):
             return False
         call = self.number_of(number)
         if call is None:
@@ -131,7 +138,7 @@ class LiveProgram:
         return True
 
     def hold(self, number: int, release: Release, stop: Stop | None = None, reason: str = "") -> None:
-        """A call waits from now on."""
+        """Hold a call until `release` is called with a decision."""
         entry = self._entries[number]
         entry.release = release
         call = self.number_of(number)
@@ -148,14 +155,14 @@ class LiveProgram:
                 since=self.clock(),
                 actions=entry.actions,
                 reason=reason,
-                patience=entry.patience,
+                client_timeout=entry.client_timeout,
                 miss=entry.miss if phase == "request" else "",
             )
         )
         self.stepping = None
 
     def request_changed(self, exchange: Exchange) -> None:
-        """The request of a call is another now."""
+        """The request of a call was edited."""
         self._entries[exchange.number].exchange = exchange
         self._changed(exchange.number)
 
@@ -166,7 +173,7 @@ class LiveProgram:
         drift: Sequence[str] | None = None,
         call: ModelCall | None = None,
     ) -> None:
-        """The answer to a call is known; it has not gone out yet. `call`: as for `request_started`."""
+        """The answer to a call is known, but not sent to the program yet. `call`: as in `request_started`."""
         entry = self._entries.setdefault(exchange.number, _Entry(exchange))
         entry.exchange = exchange
         entry.call = call or entry.call
@@ -175,17 +182,17 @@ class LiveProgram:
         self._changed(exchange.number)
 
     def settled(self, number: int) -> None:
-        """What the program gets of a call is settled."""
-        self._unhold(number)
+        """The answer to a call was sent, or will not change any more."""
+        self._remove_pending(number)
         self._settled = number
 
     def answer_started(self, number: int) -> None:
-        """An answer begins to go out. May be told without the lock."""
+        """An answer starts to be sent, or its connection is closed. May be called without the lock."""
         self._settled = number
 
     def client_left(self, number: int) -> None:
-        """The program hung up."""
-        self._unhold(number)
+        """The program closed the connection of a call."""
+        self._remove_pending(number)
 
     def ended(self, code: int) -> None:
         self.exit_code, self.running = code, False
@@ -195,18 +202,18 @@ class LiveProgram:
         self._entries[number].calls = None
         self._news = True
 
-    def _unhold(self, number: int) -> None:
+    def _remove_pending(self, number: int) -> None:
         self.pending = [one for one in self.pending if one.exchange.number != number]
 
-    # -- where to hold ---------------------------------------------------------------------------------------------
+    # -- which calls are held --------------------------------------------------------------------------------------
 
-    def _watchful(self, number: int) -> bool:
-        """Whether anything could hold this call: if nothing can, nothing is worked out."""
+    def _may_be_held(self, number: int) -> bool:
+        """Whether anything could hold a call; otherwise the run is not rebuilt for it."""
         return bool(self.stepping or self._entries[number].miss or self._points())
 
     @property
     def may_hold_answers(self) -> bool:
-        """Whether an answer may have to wait once it is known: only then it must be held back until it is whole."""
+        """Whether an answer could be held: only then the adapter buffers answers until they are complete."""
         if self.released:
             return False
         stepping = self.stepping is not None and self.stepping.answers
@@ -225,12 +232,12 @@ class LiveProgram:
             return stop, "no recorded call answers it"
         if self._stops_at(stop):
             return stop, ""
-        told = [point for point in self._points() if _asks_for_result(point)]
-        for use in self.debugger.annotated.timeline.run.tool_uses if told else ():
+        points = [point for point in self._points() if _needs_result(point)]
+        for use in self.debugger.annotated.timeline.run.tool_uses if points else ():
             at = Stop("tool", use.call_number, use.index)
             if use.result_call != call:
                 continue
-            hit = next((p for p in told if self.debugger.breakpoints.matches(p, self.debugger.annotated, at)), None)
+            hit = next((p for p in points if self.debugger.breakpoints.matches(p, self.debugger.annotated, at)), None)
             if hit is not None:
                 return stop, f"breakpoint {hit.number}: {hit.text} (the result of {use.call.name} in call {at.call})"
         return None
@@ -248,7 +255,7 @@ class LiveProgram:
     # -- the run ---------------------------------------------------------------------------------------------------
 
     def refresh(self) -> bool:
-        """Let the debugger see what has happened. Whether there was anything new."""
+        """Rebuild the debugger's run if anything changed. Returns whether it did."""
         if not self._news:
             return False
         self._news = False
@@ -270,22 +277,22 @@ class LiveProgram:
         return entry.calls
 
     def number_of(self, exchange: int) -> int | None:
-        """The number of the call that an exchange is; None: it is no model call."""
+        """The call number of an exchange; None if it is not a model call."""
         self.refresh()
         return self._numbers.get(exchange)
 
     @property
     def last_answered(self) -> int | None:
-        """The call whose answer the program got last."""
+        """The number of the call that was answered last."""
         return self.number_of(self._settled) if self._settled is not None else None
 
     @property
     def exchanges(self) -> Mapping[int, Exchange]:
-        """Every exchange as it is now; this grows with the run. A WebSocket is one, however many calls it carries."""
+        """Every exchange as it is now, as a view that grows with the run. A WebSocket is one exchange."""
         return _Exchanges(self._entries, self._connections)
 
-    def drifts(self) -> Mapping[int, Sequence[str]]:
-        """How calls strayed from their recording."""
+    def drift(self) -> Mapping[int, Sequence[str]]:
+        """The differences of calls from their recording, by call."""
         found = {self.number_of(number): entry.drift for number, entry in self._entries.items() if entry.drift}
         return {call: drift for call, drift in found.items() if call is not None}
 
@@ -296,37 +303,40 @@ class LiveProgram:
         made = self.debugger.annotated.timeline.step(call).call
         return made.response is None and made.ended is None
 
-    # -- what a person decides -------------------------------------------------------------------------------------
+    # -- for the commands ------------------------------------------------------------------------------------------
 
     def find(self, number: int | None, doing: str) -> PendingCall:
-        """The held call that is meant: the one of this number, else where one stands, else the only one."""
+        """The held call with a number; without one, the call at the current stop, or the only held call.
+
+        Raises UsageError, which names the command `doing`.
+        """
         if number is not None:
             for one in self.pending:
                 if one.number == number:
                     return one
             raise UsageError(f"call {number} is not held; {self.which_wait()}")
         if not self.pending:
-            raise UsageError(f"{doing} needs a call that is held, and none is: {self.how_to_hold()}")
+            raise UsageError(f"{doing} needs a held call, and no call is held: {self.how_to_hold()}")
         here = [one for one in self.pending if one.number == self.debugger.here.call]
         if here or len(self.pending) == 1:
             return (here or self.pending)[0]
-        raise UsageError(f"{self.which_wait()}: say which, such as {doing} {self.pending[0].number}")
+        raise UsageError(f"{self.which_wait()}: name one, such as {doing} {self.pending[0].number}")
 
     def which_wait(self) -> str:
         if not self.pending:
             return "no call is held"
-        numbers = ", ".join(str(one.number) for one in self.pending)
-        return f"call {numbers} is held" if len(self.pending) == 1 else f"calls {numbers} are held"
+        calls = wording.numbered("call", [call.number for call in self.pending])
+        return f"{calls} {'is' if len(self.pending) == 1 else 'are'} held"
 
     def how_to_hold(self) -> str:
         if self.exit_code is not None:
             return "the program has ended"
         if not self.running:
-            return "continue starts the program, and break says where to hold it"
-        return "break says where, and step holds the very next call"
+            return "set breakpoints with break, and start the program with continue"
+        return "set breakpoints with break, or hold the next call with step"
 
     def change(self, call: PendingCall, answer: Exchange) -> PendingCall:
-        """A held call has another answer from now on."""
+        """Replace the answer of a held call."""
         entry = self._entries[call.exchange.number]
         if call.answered:
             self.answer_known(answer)
@@ -338,13 +348,13 @@ class LiveProgram:
         return changed
 
     def show(self, call: PendingCall) -> PendingCall:
-        """The person is told of a held call."""
+        """Mark a held call as shown to the user."""
         shown = replace(call, shown=True)
         self.pending[self.pending.index(call)] = shown
         return shown
 
     def release(self, call: PendingCall, decision: Decision) -> None:
-        """Carry out what was decided."""
+        """Release a held call with the user's decision."""
         self.pending.remove(call)
         entry = self._entries[call.exchange.number]
         release, entry.release = entry.release, None
@@ -357,18 +367,18 @@ class LiveProgram:
             self.start()
 
     def warnings(self) -> list[str]:
-        """What is to be said of calls that wait long, each once."""
+        """Warnings about calls whose clients may time out soon, each once."""
         found, now = [], self.clock()
         for one in self.pending:
-            if one.patience is None:
+            if one.client_timeout is None:
                 continue
             key = (one.exchange.number, one.stop.phase)
             waited = now - one.since
-            if waited >= min(WARN_AFTER, one.patience / 2) and key not in self._warned:
+            if waited >= min(WARN_AFTER, one.client_timeout / 2) and key not in self._warned:
                 self._warned.add(key)
                 found.append(
-                    f"call {one.number} ({one.agent}) has waited {waited:.0f} s; "
-                    f"its client may give up after {one.patience:g} s"
+                    f"call {one.number} ({one.agent}) has been held for {waited:.0f} s; "
+                    f"its client may time out after {one.client_timeout:g} s"
                 )
         return found
 
@@ -392,5 +402,5 @@ class _Exchanges(Mapping[int, Exchange]):
         return sum(1 for _ in self)
 
 
-def _asks_for_result(point: Breakpoint) -> bool:
+def _needs_result(point: Breakpoint) -> bool:
     return any(name.name in ("result", "tool_error") for name in names_in(point.expression))

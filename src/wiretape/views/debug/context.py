@@ -1,4 +1,4 @@
-"""All that the model saw at a call: one entry per tool and message, marked as cached and as new."""
+"""View of what the model saw at a call: a line for each tool and message, marked as cached and as new."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SIGNS: dict[Served, tuple[str, str]] = {
     "not": ("░", "dim"),
     "unknown": ("┄", "dim"),
 }
-_LINES = 2  # of a message
+_LINES = 2  # shown of a message
 
 
 def context_view(context: ModelContext) -> RenderableType:
@@ -38,61 +38,63 @@ class _ContextView:
         yield Text(f"what the model saw at call {context.call}", style="bold")
         if len(context.shown) < context.total:
             yield Text(f"{len(context.shown)} of {plural(context.total, 'entry', 'entries')}", style="dim")
-        for seen in context.shown:
-            yield from _entry(seen, options.max_width, context.full)
+        for entry in context.shown:
+            yield from _entry(entry, options.max_width, context.full)
         yield Indented(_legend(context), 0)
 
 
-def _entry(seen: ContextEntry, width: int, full: bool) -> Iterator[RenderableType]:
-    sign, style = _SIGNS[seen.served]
-    new = "+" if seen.new else " "
-    head = Text.assemble((sign, style), (new, "bold green"), " ", (seen.path, "dim"))
-    if seen.tool is not None:
-        head.append(f"  tool {name(seen.tool.name)}", style="magenta")
-    if seen.message is not None:
-        head.append(f"  {name(seen.message.role)}", style="bold")
-    head.append(f"  {plural(seen.size, 'character')}", style="dim")
+def _entry(entry: ContextEntry, width: int, full: bool) -> Iterator[RenderableType]:
+    sign, style = _SIGNS[entry.served]
+    new = "+" if entry.new else " "
+    head = Text.assemble((sign, style), (new, "bold green"), " ", (entry.path, "dim"))
+    if entry.tool is not None:
+        head.append(f"  tool {name(entry.tool.name)}", style="magenta")
+    if entry.message is not None:
+        head.append(f"  {name(entry.message.role)}", style="bold")
+    head.append(f"  {plural(entry.size, 'character')}", style="dim")
     notes = [
-        "held by the provider" if seen.held else "",
-        "cache marker" if seen.message and seen.message.cache_marked else "",
+        "stored by the provider" if entry.held else "",
+        "cache marker" if entry.message and entry.message.cache_marked else "",
     ]
     head.append("".join(f"  {note}" for note in notes if note), style="dim")
     head.no_wrap, head.overflow = True, "ellipsis"
     yield head
-    yield from _content(seen, width, full)
+    yield from _content(entry, width, full)
 
 
-def _content(seen: ContextEntry, width: int, full: bool) -> Iterator[RenderableType]:
-    if full and seen.message is not None:
-        for number, part in enumerate(message_view(seen.message, {}, full=True)):
-            if number:  # the head is ours
+def _content(entry: ContextEntry, width: int, full: bool) -> Iterator[RenderableType]:
+    if full and entry.message is not None:
+        for number, part in enumerate(message_view(entry.message, {}, full=True)):
+            if number:  # the first part is its own head
                 yield part
         return
-    if full and seen.tool is not None:
-        yield Indented(Text(visible(seen.tool.description or "")), 4)
-        yield Indented(Text(json_text(seen.tool.schema), style="dim"), 4)
+    if full and entry.tool is not None:
+        yield Indented(Text(visible(entry.tool.description or "")), 4)
+        yield Indented(Text(json_text(entry.tool.schema), style="dim"), 4)
         return
     text = (
-        seen.tool.description or "" if seen.tool is not None else messages_text([seen.message] if seen.message else [])
+        entry.tool.description or ""
+        if entry.tool is not None
+        else messages_text([entry.message] if entry.message else [])
     )
     if text.strip():
         yield Indented(Text(clip(text, _LINES * (width - 5))), 4)
 
 
 def _legend(context: ModelContext) -> Text:
-    said = Text(style="dim")
-    shown = {seen.served for seen in context.shown}
+    legend = Text(style="dim")
+    shown = {entry.served for entry in context.shown}
     words = {"cached": "cached", "partly": "partly cached", "not": "not cached", "unknown": "cache unknown"}
     for served, (sign, style) in _SIGNS.items():
         if served in shown:
-            said.append(sign, style=style).append(f" {words[served]}   ")
-    if any(seen.new for seen in context.shown):
-        said.append("+", style="bold green").append(" new with this call   ")
+            legend.append(sign, style=style).append(f" {words[served]}   ")
+    if any(entry.new for entry in context.shown):
+        legend.append("+", style="bold green").append(" new with this call   ")
     if context.cached is not None and context.input:
-        said.append(
+        legend.append(
             f"({tokens(context.cached)} of {tokens(context.input)} input tokens were cached; "
-            "where that ends is estimated from the lengths)"
+            "which entries they cover is estimated from the lengths)"
         )
     else:
-        said.append("(the provider does not report cached tokens)")
-    return said
+        legend.append("(the provider does not report cached tokens)")
+    return legend

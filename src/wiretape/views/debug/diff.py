@@ -1,4 +1,4 @@
-"""Two calls side by side: what the request has more, less or otherwise, the answers, the figures."""
+"""View of the differences between two calls: tokens, request, answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wiretape.views.printable import one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
 
 _BEFORE, _AROUND = 30, 160  # characters before the first difference, and in all
-_MOST = 40  # changes that are listed
+_MOST = 40  # changes shown of a request or an answer
 
 
 def comparison_view(comparison: CallComparison) -> RenderableType:

@@ -1,4 +1,4 @@
-"""The place where a debugger stands: why it stopped there, what the call adds, what the model answered, the figures."""
+"""Views of a stop: why the debugger stopped, what the call adds, what the model answered, and its numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wiretape.debug.answer_stream import AnswerStream
 from wiretape.debug.breakpoints import Hit
-from wiretape.debug.commands.topics import finding_name, finding_words
+from wiretape.debug.commands.topics import finding_lines, finding_name
 from wiretape.debug.detail import Detail
 from wiretape.debug.expression.values import to_json
 from wiretape.debug.replies import Arrival
@@ -84,7 +84,7 @@ def _who(detail: Detail) -> str:
 
 
 def facts(detail: Detail) -> Iterator[tuple[str, Text]]:
-    """The labelled lines under the title: why, tokens, cache, how it ended, and what deserves a look."""
+    """The labelled lines under the title: cause, tokens, cache, finish, error, findings, drift, notes."""
     if detail.stop.phase != "tool":
         yield "why", Text(one_line(detail.why))
     if detail.stop.phase == "answer":
@@ -96,7 +96,7 @@ def facts(detail: Detail) -> Iterator[tuple[str, Text]]:
         if error is not None:
             yield "error", Text(error_words(error), style="red")
     for finding in detail.findings if detail.stop.phase != "tool" else ():
-        said = "; ".join([*finding_words(finding)][: 1 + len(finding.values)])
+        said = "; ".join([*finding_lines(finding)][: 1 + len(finding.values)])
         yield "finding", Text(f"{one_line(finding_name(finding))}: {one_line(said)}", style="yellow")
     for drift in detail.drift:
         yield "drift", Text(one_line(drift), style="yellow")
@@ -127,14 +127,14 @@ def _finish(detail: Detail) -> Text:
 
 
 def body(detail: Detail, full: bool = False) -> Iterator[RenderableType]:
-    """What there is to read at this stop."""
+    """The messages of the stop, or its tool call."""
     if detail.stop.phase == "tool":
         yield from _tool(detail, full)
         return
     yield from _added(detail, full)
     if detail.stop.phase == "request":
         yield Text()
-        yield Indented(Text("the model has not answered yet: stepi or step goes on to its answer", style="dim"), 0)
+        yield Indented(Text("the model has not answered yet: stepi or step goes to its answer", style="dim"), 0)
         return
     yield from _answer(detail, full)
 
@@ -173,12 +173,12 @@ def _tool(detail: Detail, full: bool) -> Iterator[RenderableType]:
     yield Heading(f"calls {name(use.call.name)}")
     yield Indented(shortened(brief_text(pretty_arguments(use.call.arguments), full), full=True), 2)
     if detail.starts is not None:
-        yield Indented(Text("a subagent does this: step goes into it, next passes over", style="dim"), 2)
+        yield Indented(Text("a subagent runs this tool: step enters it, next skips it", style="dim"), 2)
     if use.exchange is not None:
         yield Indented(Text(ran_words(use), style="dim"), 2)
     yield Heading("result" + (f", in call {use.result_call}" if use.result_call is not None else ""))
     if use.result is None:
-        missing = "not there yet: the run goes on" if detail.goes_on else "none: no later call carries it"
+        missing = "not there yet: the program is running" if detail.running else "no later call contains it"
         yield Text(f"({missing})", style="dim")
         return
     if use.result.is_error:
@@ -190,11 +190,11 @@ def _tool(detail: Detail, full: bool) -> Iterator[RenderableType]:
 
 LINES, CHARACTERS = 8, 600
 MOST_BLOCKS = 20
-_LONG = 4  # times what is shown: an argument so long is not spelled out before it is cut
+_LONG = 4  # arguments longer than this many times CHARACTERS are cut without formatting them first
 
 
 def brief_text(text: str, full: bool = False) -> str:
-    """The text, or its first lines and how much more there is."""
+    """The text, or its first lines and the number of characters left out."""
     if full:
         return text
     start = "\n".join(text[: CHARACTERS + 1].split("\n")[:LINES])[:CHARACTERS]
@@ -204,7 +204,7 @@ def brief_text(text: str, full: bool = False) -> str:
 
 
 def brief(message: Message) -> Message:
-    """The message with every block cut down; itself where nothing is long."""
+    """The message with long blocks shortened; the same object if none is long."""
     blocks = tuple(_block(block) for block in message.blocks[:MOST_BLOCKS])
     left = len(message.blocks) - len(blocks)
     if left:
@@ -230,7 +230,7 @@ _DONE, _TO_COME = "━", "─"
 
 
 def stream_view(stream: AnswerStream, events: int, ms: int) -> RenderableType:
-    """After so many events, so many milliseconds after the request."""
+    """The view of an answer after `events` events, `ms` after the request."""
     return _StreamView(stream, events, ms)
 
 

@@ -1,4 +1,4 @@
-"""A debugger's replies for a terminal: each part of a reply has its view; this module only chooses it."""
+"""Views of a command's reply: each kind of part has its view."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "yellow", "dim"
 
 
 def reply_view(reply: CommandReply) -> RenderableType:
-    """What a reply looks like, an error included."""
+    """The view of a reply, or of its error."""
     return _ReplyView(reply)
 
 
@@ -62,7 +62,7 @@ def part_view(part: Part) -> Iterator[RenderableType]:
 
 
 def _value(part: Value) -> Iterator[RenderableType]:
-    """Numbers and words on one line, texts as they are, the rest as JSON."""
+    """Numbers and short texts on one line, long texts below their name, other values as JSON."""
     value, name = part.value, one_line(part.name)
     match value:
         case None:
@@ -80,7 +80,7 @@ def _value(part: Value) -> Iterator[RenderableType]:
             first, _, rest = json_text(value).partition("\n")
             yield _named(name, Text(first))
             if rest:
-                yield Indented(Text(rest), 0)  # apart: a long text in one style is wrapped much faster
+                yield Indented(Text(rest), 0)  # a separate text: one style wraps faster
 
 
 def _named(name: str, said: Text) -> Indented:
@@ -134,7 +134,7 @@ class _ListingView:
 
 def _cells(row: ListingRow, arrows: bool) -> list[Text]:
     style = "bold" if row.here else ""
-    # The blanks at a cell's start are a tree's.
+    # Blanks at the start of a cell draw a tree.
     cells = [Text(_indented(cell), style=style) for cell in row.cells]
     return [Text(ARROW if row.here else "", style="green"), *cells] if arrows else cells
 

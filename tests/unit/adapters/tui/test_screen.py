@@ -13,7 +13,7 @@ from tests.support.golden import check_screen
 from tests.support.screens import Seat, after, at_screen
 from tests.support.upstream import CHAT_EVENTS
 
-from wiretape.adapters.tui.keys import GROUPS
+from wiretape.adapters.tui.keys import GROUPS, HELD_KEYS, LIVING
 from wiretape.debug.annotations import Annotations
 from wiretape.debug.commands.registry import COMMANDS, find
 from wiretape.debug.session import Debugger
@@ -68,6 +68,12 @@ def test_every_key_is_on_the_help_page_and_does_a_command_there_is() -> None:
                 assert find(key.command)[0].name == key.command.split()[0]
     for name in COMMANDS:
         assert name in shown
+
+
+def test_the_hint_for_a_held_call_names_every_key_that_decides_about_it() -> None:
+    deciding = {key.shown for key in LIVING if key.command not in ("held", "output")}
+    assert deciding <= {words.split()[0] for words in HELD_KEYS.removeprefix("held: ").split("  ")}
+    assert len(HELD_KEYS) < 80
 
 
 def test_it_opens_where_line_mode_does_with_what_there_is() -> None:
@@ -144,7 +150,7 @@ def test_search_goes_from_match_to_match() -> None:
 def test_a_mistake_is_said_and_changes_nothing() -> None:
     async def play(seat: Seat) -> None:
         shown = await seat.type(":goto 99\n")
-        assert "there is no call 99" in shown
+        assert "the tape has no call 99" in shown
         assert "call 1 of 4, answer" in shown
         assert "unknown command 'frobnicate'" in await seat.type(":frobnicate\n")
 
@@ -247,7 +253,7 @@ def test_an_answer_is_played_as_it_streamed() -> None:
 
 
 def test_an_answer_that_came_whole_cannot_be_played() -> None:
-    assert "came whole" in after(Path("subagents.tape"), ["n", "a"])
+    assert "was not streamed" in after(Path("subagents.tape"), ["n", "a"])
 
 
 def test_a_tape_without_model_calls_says_so() -> None:

@@ -81,15 +81,15 @@ def test_a_condition(text: str, met: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "a name, a number or a quoted text must stand here"),
-        ("inptu > 5", "there is no name 'inptu'; did you mean input"),
+        ("", "expected a name, a number or a quoted text"),
+        ("inptu > 5", "unknown name 'inptu'; did you mean input"),
         ("input >", "at its end"),
-        ("input > 5 5", "this cannot stand here"),
+        ("input > 5 5", "unexpected"),
         ("(input > 5", "a closing parenthesis is missing"),
         ("input and", "at its end"),
-        ("answer ~ /(/", "is no regular expression"),
-        ("__import__('os')", "there is no name '__import__'"),
-        ("request.messages[x]", "a path goes on with"),
+        ("answer ~ /(/", "is not a regular expression"),
+        ("__import__('os')", "unknown name '__import__'"),
+        ("request.messages[x]", "expected .name, [index]"),
         ("(" * 60 + "1" + ")" * 60, "nested too deeply"),
         ("not " * 60 + "1", "nested too deeply"),
         ("1 + " * 600 + "1", "too long"),
@@ -105,13 +105,13 @@ def test_what_cannot_be_read_is_named(text: str, says: str) -> None:
     ("text", "says"),
     [
         ("request.mesages", "did you mean request.messages?"),
-        ("request.messages.role", "request.messages is a list of 5: pick one, such as request.messages[-1]"),
+        ("request.messages.role", "request.messages is a list of 5: use request.messages[-1]"),
         ("request.messages[7]", "it has 5: 0 to 4"),
         ("call.x", "call is 4 and has no members"),
-        ("answer.x", "answer is text, and no JSON to look into"),
+        ("answer.x", "answer is a text that is not JSON"),
         ("response.error.code", "response.error is unknown or absent here"),
         ("agent + 1", "+ takes numbers"),
-        ("input[0]", "input is no list"),
+        ("input[0]", "input is not a list"),
     ],
 )
 def test_what_leads_nowhere_is_named(text: str, says: str) -> None:

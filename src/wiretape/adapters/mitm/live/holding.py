@@ -164,6 +164,8 @@ class HoldingAddon(RecordingAddon):
 
     def _drop(self, flow: http.HTTPFlow, ended: Ended = Ended.UPSTREAM_CLOSED) -> None:
         flow.metadata[_DROPPED] = ended
+        if (x := self.number_of(flow)) is not None:  # what the program prints from now on comes after this call
+            self._queue.live.answer_started(x)
         flow.kill()
 
     # responses
