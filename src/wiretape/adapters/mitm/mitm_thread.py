@@ -22,7 +22,7 @@ from mitmproxy.addons import core, next_layer, proxyserver, tlsconfig, upstream_
 from mitmproxy.master import Master
 
 from wiretape.adapters.http1.server import close_by_reset, port_taken
-from wiretape.adapters.mitm._compat.fixes import idle_timeout, mend
+from wiretape.adapters.mitm._compat import fixes
 from wiretape.adapters.open_files import reported_once
 from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
 
@@ -63,7 +63,7 @@ class MitmThread:
 
     def start(self) -> int:
         """Listen; return the port."""
-        mend()
+        fixes.install()
         self._thread.start()
         self._ready.wait()
         if self._failure is not None:
@@ -120,7 +120,7 @@ class MitmThread:
             confdir=str(self._settings.confdir),
             mode=[f"{via.mode if via is not None else 'regular'}@127.0.0.1:{self.port}"],
             ssl_verify_upstream_trusted_ca=str(upstream_ca) if upstream_ca else None,
-            **idle_timeout(_NO_TIMEOUT_S),
+            **fixes.idle_timeout(_NO_TIMEOUT_S),
         )
 
     def _addon_options(self) -> dict[str, Any]:

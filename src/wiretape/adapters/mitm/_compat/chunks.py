@@ -1,8 +1,8 @@
-"""A hook before each large chunk of a streamed body is passed on: mitmproxy has none that an addon can wait in.
+"""Add a hook before each large chunk of a streamed body: mitmproxy has none in which an addon can wait.
 
-`HttpStream` calls an addon's stream function on the event loop. Its work on a large chunk delays every other call. Here
-the layer first yields `large_chunk(flow)`, which may be a coroutine: only this stream waits for it. The chunk is in the
-flow's metadata. Installed once per process, where mitmproxy still has these methods.
+`HttpStream` calls an addon's stream function on the event loop, so that a large chunk delays every other call. With
+this patch the layer first yields `large_chunk(flow)`, which may be a coroutine: only this stream waits for it. The
+chunk is in the flow's metadata. Seen with mitmproxy 12.0 to 12.3; without these methods nothing is patched.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from mitmproxy.proxy import server
 from mitmproxy.proxy.commands import StartHook
 from mitmproxy.proxy.layers.http import HttpStream, RequestData, ResponseData
 
-LARGE: Final = 16 * 1024  # bytes: what can be done with fewer takes a millisecond or two
+LARGE: Final = 16 * 1024  # bytes; a smaller chunk takes a millisecond or two
 CHUNK: Final = "wiretape.chunk"  # flow.metadata: the chunk, and whether the client sent it
-_MOST_QUEUED: Final = 32  # chunks of a stream that wait behind a large one; then reading pauses
-_LOOK_S: Final = 0.002
+_MAX_QUEUED: Final = 32  # chunks of a stream behind a large one; then reading pauses
+_POLL_S: Final = 0.002
 _waiting_streams: WeakSet[HttpStream] = WeakSet()
 _STATES: Final = ("state_stream_request_body", "state_stream_response_body")
 _INSTALLED: Final = "wiretape_large_chunks"
@@ -30,14 +30,14 @@ _INSTALLED: Final = "wiretape_large_chunks"
 
 @dataclass
 class LargeChunkHook(StartHook):  # type: ignore[misc, unused-ignore]
-    """A large chunk has come, and waits."""
+    """A large chunk waits to be passed on."""
 
     name = "large_chunk"
     flow: http.HTTPFlow
 
 
 def install() -> None:
-    """Once per process; again does nothing."""
+    """Patch mitmproxy, once in a process."""
     if getattr(HttpStream, _INSTALLED, False) or not all(hasattr(HttpStream, name) for name in _STATES):
         return
     setattr(HttpStream, _INSTALLED, True)
@@ -61,14 +61,14 @@ def _waiting(state: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]
 
 
 def _with_backpressure(drain: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
-    """mitmproxy calls this after each read: nothing more is read while too much of a stream waits in memory."""
+    """Pause reading while too many chunks of a stream wait in memory. mitmproxy calls this after each read."""
 
     async def drained(self: Any) -> None:
         await drain(self)
         while any(
-            stream.context.client is self.client and len(getattr(stream, "_paused_event_queue", ())) > _MOST_QUEUED
+            stream.context.client is self.client and len(getattr(stream, "_paused_event_queue", ())) > _MAX_QUEUED
             for stream in tuple(_waiting_streams)
         ):
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)
 
     return drained

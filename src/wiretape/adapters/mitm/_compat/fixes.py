@@ -6,8 +6,7 @@
 - A client gets at most five connections to one upstream, so that a sixth HTTP/2 stream waits. The limit is raised.
 - IPv6 addresses lose their brackets in `Host` and in URLs. They keep them.
 
-Applied to wiretape's own proxies, where mitmproxy still has the parts in question. Seen with
-mitmproxy 12.0.0 and 12.3.1.
+Applied to wiretape's own proxies. Seen with mitmproxy 12.0.0 and 12.3.1; a part that mitmproxy lacks is not patched.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ from wsproto.frame_protocol import CloseReason
 from wiretape.adapters.mitm._compat import goaway
 from wiretape.model.http import bracketed, bracketed_authority, bracketed_url
 
-_MENDED = "wiretape_mended"
-_MANY = 10_000
+_FIXED = "wiretape_fixed"
+_CONNECTIONS = 10_000
 
 
-def mend() -> None:
-    """Once per process; again does nothing."""
+def install() -> None:
+    """Patch mitmproxy, once in a process."""
     client = getattr(_http1, "Http1Client", None)
-    if client is None or getattr(_http1, _MENDED, False):
+    if client is None or getattr(_http1, _FIXED, False):
         return
-    setattr(_http1, _MENDED, True)
+    setattr(_http1, _FIXED, True)
     if hasattr(client, "read_headers"):
         client.read_headers = _without_interim(client.read_headers)
     reader = getattr(_http1, "ChunkedReader", None)
@@ -45,7 +44,7 @@ def mend() -> None:
         _http1.ChunkedReader = _without_trailers(reader)
     socket = getattr(websocket, "WebsocketConnection", None)
     if socket is not None and hasattr(socket, "send2"):
-        socket.send2 = _without_made_up_close(socket.send2)
+        socket.send2 = _without_invented_close(socket.send2)
     bracket_ipv6()
     goaway.install()
     handler = getattr(server, "ConnectionHandler", None)
@@ -65,10 +64,10 @@ def idle_timeout(seconds: int) -> dict[str, int]:
 
 
 def bracket_ipv6() -> None:
-    """Write IPv6 addresses with brackets, and read those that lack them. Again does nothing."""
-    if getattr(url, _MENDED, False):
+    """Write IPv6 addresses with brackets, and read those that lack them. Patch mitmproxy once in a process."""
+    if getattr(url, _FIXED, False):
         return
-    setattr(url, _MENDED, True)
+    setattr(url, _FIXED, True)
     written, read, read_authority = url.hostport, url.parse, url.parse_authority
 
     def hostport(scheme: Any, host: Any, port: int) -> Any:
@@ -96,7 +95,7 @@ def _without_interim(read_headers: Any) -> Any:
 
 
 def _starts_interim(data: bytes) -> bool:
-    """Whether a whole interim response stands first; 101 is final: another protocol follows."""
+    """Return whether data begins with the head of an interim response; 101 is final: another protocol follows."""
     line, end, _ = data.partition(b"\r\n")
     words = line.split(b" ", 2)
     if not end or len(words) < 2 or not words[0].startswith(b"HTTP/1."):
@@ -118,13 +117,13 @@ def _without_trailers(reader: Any) -> Any:
 def _with_many_connections(init: Any) -> Any:
     def made(self: Any, *values: Any, **named: Any) -> None:
         init(self, *values, **named)
-        self.max_conns = defaultdict(lambda: asyncio.Semaphore(_MANY))
+        self.max_conns = defaultdict(lambda: asyncio.Semaphore(_CONNECTIONS))
 
     return made
 
 
-def _without_made_up_close(send: Any) -> Any:
-    """1006 is no code that a frame carries: it says that there was none. The connection itself is closed as ever."""
+def _without_invented_close(send: Any) -> Any:
+    """Do not send close code 1006, which means that there was no close frame. The connection is closed as before."""
 
     def sent(self: Any, event: Any) -> Any:
         if isinstance(event, CloseConnection) and event.code == CloseReason.ABNORMAL_CLOSURE:

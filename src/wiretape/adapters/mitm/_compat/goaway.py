@@ -1,8 +1,8 @@
-"""Let streams of an HTTP/2 upstream end after a graceful GOAWAY, where mitmproxy would cut them.
+"""Let the streams of an HTTP/2 upstream end after a graceful GOAWAY. mitmproxy would cut them.
 
-A server that drains announces the last stream that it will finish. h2 and mitmproxy take that for the end of the
-connection. Here such frames are taken out of the bytes before h2 reads them; streams behind the announced one fail, and
-new requests get another connection. Seen with mitmproxy 12.3.1 and h2 4.4.1.
+A server that shuts down announces the last stream that it will finish. h2 and mitmproxy take that for the end of the
+connection. This patch removes such frames before h2 reads them. Streams after the announced one fail, and new requests
+get another connection. Seen with mitmproxy 12.3.1 and h2 4.4.1.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _DRAINING: WeakSet[Any] = WeakSet()  # connections that take no new stream
 
 
 class GoawayFilter:
-    """Takes graceful GOAWAY frames out of what a server sends. `last`: the last stream that it will finish."""
+    """Removes graceful GOAWAY frames from the bytes of a server. `last`: the last stream that it will finish."""
 
     def __init__(self) -> None:
         self.last: int | None = None
-        self._passing = 0  # bytes that are left of a frame that is kept
+        self._passing = 0  # remaining bytes of a frame that is kept
         self._held = b""  # the beginning of a frame
 
     def feed(self, data: bytes) -> bytes:
@@ -52,7 +52,7 @@ class GoawayFilter:
 
     @staticmethod
     def _frame(data: bytes, at: int) -> bytes | None:
-        """The head of a frame; all of it if it is a GOAWAY; None if more bytes are needed to tell."""
+        """Return the head of a frame, or all of it if it is a GOAWAY; None if more bytes are needed."""
         head = data[at : at + _HEAD]
         if len(head) < _HEAD:
             return None
@@ -65,7 +65,7 @@ def _is_graceful(frame: bytes) -> bool:
 
 
 def install() -> None:
-    """Once per process; again does nothing. If mitmproxy lacks these parts, nothing is changed."""
+    """Patch mitmproxy, once in a process. If it lacks these parts, nothing is patched."""
     client = getattr(_http2, "Http2Client", None)
     asked = getattr(http, "GetHttpConnection", None)
     if client is None or asked is None or getattr(client, _INSTALLED, False):
@@ -93,12 +93,12 @@ def _finishing_streams(handle_event: Any) -> Any:
 
 
 def _is_unknown(client: Any, event: Any) -> bool:
-    """Whether an event belongs to a stream that was never opened here."""
+    """Return whether an event belongs to a stream that was not opened on this connection."""
     return isinstance(event, http.HttpEvent) and event.stream_id not in client.our_stream_id
 
 
 def _abandoned(client: Any, last: int) -> Iterator[Any]:
-    """The streams that the server will not finish."""
+    """Fail the streams that the server will not finish."""
     for stream in [number for number in client.streams if number > last]:
         client.streams.pop(stream)
         yield _failed(client.their_stream_id[stream])

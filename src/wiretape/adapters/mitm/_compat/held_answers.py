@@ -1,9 +1,10 @@
-"""Lets the client of an answer that is held back see life: its head, then comments, for as long as the answer waits.
+"""Send the client of a held answer its head and then comments, so that it does not time out.
 
-mitmproxy has no hook that is waited for between the parts of an answer. Here `HttpStream.send_response` gets one:
-`held_answer(flow)` is asked before an answer goes out that an addon marked with `HELD`, again and again while it marks
-it with `WAITS`. In between the head and a comment are sent. Only a stream of events whose head the upstream has sent
-can wait so: what was said to the client never has to be taken back. The answer itself is not touched.
+mitmproxy has no hook between the parts of a response in which an addon can wait. This patch adds one to
+`HttpStream.send_response`: `held_answer(flow)` is called before a response that an addon has marked with `HELD`, and
+again while the addon marks it with `WAITS`. In between, the head and comments are sent. Only event streams may be
+marked, after the upstream has sent their head: nothing that the client has received is wrong later. Seen with mitmproxy
+12.3.1.
 """
 
 from __future__ import annotations
@@ -26,28 +27,28 @@ from mitmproxy.proxy.layers.http import (
 from wiretape.adapters.http1.sending import COMMENT
 
 # flow.metadata
-HELD = "wiretape.held_answer"  # it may have to wait
-WAITS = "wiretape.waits"  # it does, and the client is to be told so
+HELD = "wiretape.held_answer"  # the answer may be held
+WAITS = "wiretape.waits"  # it is held: send a comment
 HEAD_SENT = "wiretape.head_sent"  # the client has the answer's head
-_INSTALLED = "wiretape_keeps_alive"
+_INSTALLED = "wiretape_held_answers"
 
 
 @dataclass
 class HeldAnswerHook(StartHook):  # type: ignore[misc, unused-ignore]
-    """The addon waits for a decision, no longer than a client is left without a sign."""
+    """The addon waits for a decision, no longer than a client may wait for a comment."""
 
     name = "held_answer"
     flow: http.HTTPFlow
 
 
 def install() -> None:
-    """Once per process; again does nothing."""
+    """Patch mitmproxy, once in a process."""
     if not getattr(HttpStream, _INSTALLED, False):
         setattr(HttpStream, _INSTALLED, True)
-        HttpStream.send_response = _kept_alive(HttpStream.send_response)
+        HttpStream.send_response = _with_comments(HttpStream.send_response)
 
 
-def _kept_alive(send_response: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+def _with_comments(send_response: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
     def send(self: Any, already_streamed: bool = False) -> Iterator[Any]:
         flow: http.HTTPFlow = self.flow
         if already_streamed or not flow.metadata.get(HELD):
@@ -70,17 +71,17 @@ def _kept_alive(send_response: Callable[..., Iterator[Any]]) -> Callable[..., It
 
 
 def has_left(flow: http.HTTPFlow) -> bool:
-    """Whether a client hung up. mitmproxy tells of it only once what is held is let go; its connection knows."""
+    """Return whether a client has disconnected. mitmproxy calls no hook for it while an answer is held."""
     return not flow.client_conn.state & ConnectionState.CAN_READ
 
 
 def _is_gone(stream: Any) -> bool:
-    """Whether the client hung up meanwhile: that is found in what came in while a hook was waited for."""
+    """Return whether the client has disconnected: the events that wait for the hook show it."""
     return any(isinstance(event, RequestProtocolError) for event in stream._paused_event_queue)
 
 
 def _head(flow: http.HTTPFlow) -> http.Response:
-    """The upstream's head for a body of another length, in no coding."""
+    """Return the upstream's head for a body of unknown length without a content-encoding."""
     assert flow.response is not None
     head = flow.response.copy()
     for name in ("content-length", "content-encoding", "transfer-encoding"):
