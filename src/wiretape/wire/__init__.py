@@ -15,5 +15,4 @@ __all__ = [
     "recognition",
     "registry",
     "sse",
-    "tool_lists",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
 from wiretape.model.call import (
     CallError,
@@ -29,6 +29,7 @@ from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import as_text, body_json, dumps, raw_bytes
 from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
 
+TOOLS: Final = "tools"  # the list of tools, in every format with one element for each tool
 _LINKING = frozenset(
     {"x-session-id", "x-parent-session-id", "x-deepseek-harness-session-id", "session-id", "thread-id"}
     | {"x-codex-parent-thread-id"}
@@ -238,8 +239,22 @@ def tools_of(
     body: JsonObject, make: Callable[[Any], tuple[ToolSpec, ...]], memo: Memo, kind: str
 ) -> tuple[ToolSpec, ...]:
     """Decode the list `tools` of a body."""
-    tools = body.get("tools")
+    tools = body.get(TOOLS)
     return memo.of(kind, tools, make) if isinstance(tools, list) else ()
+
+
+def tools_by_name(body: Json, call: CallRequest | None) -> dict[str, Json]:
+    """Map tool names to the elements of the body's list, in order; {} without such a list, or if a name repeats."""
+    tools = body.get(TOOLS) if isinstance(body, dict) else None
+    if call is None or not isinstance(tools, list) or len(tools) != len(call.tools):
+        return {}
+    named = {spec.name: tool for spec, tool in zip(call.tools, tools, strict=True)}
+    return named if len(named) == len(tools) else {}
+
+
+def without_tools(body: Json) -> Json:
+    """Return a body without its list of tools."""
+    return {key: value for key, value in body.items() if key != TOOLS} if isinstance(body, dict) else body
 
 
 def settings_of(body: JsonObject, carried: frozenset[str]) -> JsonObject:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import cast
+from typing import TypeVar, cast
 
 from wiretape._plugins import FORMATS, installed
 from wiretape.model.call import CallRequest, CallResponse, Message, ModelCall, Unknown
@@ -26,6 +26,8 @@ from wiretape.wire.openai.responses import OpenAIResponses
 from wiretape.wire.openai.responses_socket import ResponsesSocket
 from wiretape.wire.openai.responses_stored import with_background_answers, with_histories
 from wiretape.wire.side_calls import SIDE_CALLS
+
+T = TypeVar("T")
 
 
 class Registry:
@@ -48,7 +50,7 @@ class Registry:
             return None  # tools use it, models do not
         best, bid = None, Claim.NO
         for candidate in self.formats:
-            claim = self._claim(candidate, request)
+            claim = self._bid(candidate, candidate.claims, request)
             if claim > bid:
                 best, bid = candidate, claim
                 if bid is Claim.CERTAIN:
@@ -60,7 +62,7 @@ class Registry:
         found = self.recognise_request(exchange.request)
         if found is not None or exchange.response is None or is_jsonrpc(exchange.request):
             return found
-        return next((f for f in self.formats if self._claims_response(f, exchange)), None)
+        return next((f for f in self.formats if self._bid(f, f.claims_response, exchange) > Claim.NO), None)
 
     def calls_of(self, exchange: Exchange, memo: Memo) -> tuple[ModelCall, ...]:
         """Return the model calls of one exchange, not numbered yet."""
@@ -76,16 +78,9 @@ class Registry:
 
     def socket_format(self, exchange: Exchange) -> SocketFormat | None:
         """Return the format of a WebSocket that carries model calls, or None."""
-        best, bid = None, Claim.NO
-        for candidate in self.sockets:
-            try:
-                claim = candidate.claims_socket(exchange)
-            except Exception as problem:
-                self._report(candidate, problem)
-                continue
-            if claim > bid:
-                best, bid = candidate, claim
-        return best
+        bids = [(self._bid(candidate, candidate.claims_socket, exchange), candidate) for candidate in self.sockets]
+        best, found = max(bids, key=lambda bid: bid[0], default=(Claim.NO, None))  # the first of equal bids
+        return found if best > Claim.NO else None
 
     def _socket_calls(self, exchange: Exchange, memo: Memo) -> tuple[ModelCall, ...]:
         found = self.socket_format(exchange)
@@ -96,19 +91,13 @@ class Registry:
         except Exception as problem:
             return (self._undecoded(found, exchange, problem),)
 
-    def _claim(self, candidate: WireFormat, request: Request) -> Claim:
+    def _bid(self, candidate: WireFormat | SocketFormat, claims: Callable[[T], Claim], given: T) -> Claim:
+        """Return a format's bid; a format that raises does not bid."""
         try:
-            return candidate.claims(request)
+            return claims(given)
         except Exception as problem:
             self._report(candidate, problem)
             return Claim.NO
-
-    def _claims_response(self, candidate: WireFormat, exchange: Exchange) -> bool:
-        try:
-            return candidate.claims_response(exchange) > Claim.NO
-        except Exception as problem:
-            self._report(candidate, problem)
-            return False
 
     def _undecoded(self, culprit: WireFormat | SocketFormat, exchange: Exchange, problem: Exception) -> ModelCall:
         """Return the call of a format that raised, although it must not; the problem is reported."""
@@ -162,14 +151,6 @@ def load_registry() -> Registry:
 def default_registry() -> Registry:
     """Return the registry of this installation, loaded once."""
     return load_registry()
-
-
-def recognise(exchange: Exchange) -> WireFormat | None:
-    return default_registry().recognise(exchange)
-
-
-def recognise_request(request: Request) -> WireFormat | None:
-    return default_registry().recognise_request(request)
 
 
 def decode(

@@ -19,7 +19,7 @@ from wiretape.matching.recorded import RecordedExchange, ReplaySource
 from wiretape.model.jsonvalue import Json
 from wiretape.runs.words import words
 from wiretape.wire.base import Memo
-from wiretape.wire.tool_lists import TOOLS, tools_by_name, without_tools
+from wiretape.wire.decoding import TOOLS, tools_by_name, without_tools
 
 _RANKED = 500  # candidates that are ranked
 _LOOKED_AT = 50  # candidates whose differences are computed
