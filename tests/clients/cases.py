@@ -1,4 +1,7 @@
-"""The runs of real clients: data only. `{d}` is the directory of installed clients, `{kit}` that of the scripts."""
+"""The runs of real clients, as data.
+
+`{d}` is the directory of installed clients, `{kit}` that of the scripts, `{keep}` that of the results.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _CLAUDE = (f"ANTHROPIC_BASE_URL={MOCK}", "ANTHROPIC_API_KEY=sk-ant-test")
 _CODEX = (_npm("codex"), "exec", "--dangerously-bypass-approvals-and-sandbox")
 _GEMINI = ("GEMINI_API_KEY=test-key", "GEMINI_CLI_TRUST_WORKSPACE=true")
 # Without a terminal of its own, its shell tool loses the output of short commands on a busy machine.
-_QWEN_SHELL = f"QWEN_CODE_SYSTEM_SETTINGS_PATH={Path(__file__).with_name('qwen.settings.json')}"
+_QWEN_SHELL = "QWEN_CODE_SYSTEM_SETTINGS_PATH={keep}/qwen.settings.json"
 _QWEN = ("OPENAI_API_KEY=sk-test", f"OPENAI_BASE_URL={MOCK}/v1", "OPENAI_MODEL=qwen3-coder-plus", _QWEN_SHELL)
 _AIDER = (
     "{d}/venv/aider/bin/aider",

@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -78,7 +79,9 @@ class Clients:
         self.changed, self.sealed = changed, sealed
 
     def filled(self, text: str) -> str:
-        return text.replace("{d}", str(self.installed)).replace("{kit}", str(self.kit))
+        return (
+            text.replace("{d}", str(self.installed)).replace("{kit}", str(self.kit)).replace("{keep}", str(self.keep))
+        )
 
     def has(self, case: Case) -> bool:
         return Path(self.filled(case.needs)).exists()
@@ -152,6 +155,7 @@ class Clients:
         options += ["--base", case.base] if case.base else []
         for variable in case.variables:
             options += ["--env", self.filled(variable)]
+        shutil.copy(HERE / "qwen.settings.json", self.keep)  # Qwen Code rewrites its settings
         name = f"wiretape-{case.name}"
         done = subprocess.run(
             [sys.executable, str(self.kit / "drive.py"), name, *options, "--", *command],
