@@ -230,7 +230,7 @@ def test_a_base_url_that_cannot_be_routed_is_kept_and_named(bench: Bench, value:
     bench.environ["OPENAI_BASE_URL"] = value
     recorded = bench.record(program=show)
     assert recorded.stdout == f"{value} None\n"
-    assert "warning: OPENAI_BASE_URL is left as it is, because its value is not an http:// or" in recorded.stderr
+    assert "warning: OPENAI_BASE_URL stays unchanged, because its value is not an http:// or" in recorded.stderr
 
 
 def test_an_ipv6_address_keeps_its_brackets(bench: Bench) -> None:

@@ -296,7 +296,7 @@ def test_a_port_in_use(tmp_path: Path, environ: dict[str, str], upstream: Upstre
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--upstream", "api.deepseek.com"], "needs a scheme and a host"),
+        (["--upstream", "api.deepseek.com"], "needs a scheme, a host"),
         (["--append", "--force"], "use one of them"),
     ],
 )

@@ -22,7 +22,7 @@ pytest.importorskip("mitmproxy.addons", reason="the recorder needs mitmproxy (Py
 from tests.support.proxying import Spy, recording
 from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream, frame, raw_upstream, read_frame
 
-from wiretape.adapters.routing.unset_routes import doubt
+from wiretape.adapters.routing.base_urls import default_route_warning
 from wiretape.model.http import Ended
 
 pytestmark = pytest.mark.proxy
@@ -530,7 +530,7 @@ def test_a_default_route_that_is_not_welcome_is_doubted(state: Path, status: int
         running.addon.default_routes["127.0.0.1"] = "OPENAI_BASE_URL"
         assert Door(running.port, f"/127.0.0.1:{port}").send("GET", "/v1/models").status == status
         spy.wait_for_end()
-    assert troubles == [start + doubt("127.0.0.1", "OPENAI_BASE_URL") for start in said]
+    assert troubles == [start + default_route_warning("127.0.0.1", "OPENAI_BASE_URL") for start in said]
 
 
 def test_a_default_route_that_cannot_be_reached_is_doubted(state: Path) -> None:
@@ -544,4 +544,4 @@ def test_a_default_route_that_cannot_be_reached_is_doubted(state: Path) -> None:
                 Door(running.port, f"/127.0.0.1:{port}").send("GET", "/v1/models")
             spy.wait_for_end()
     assert troubles[0].startswith(f"127.0.0.1:{port} could not be reached: ")
-    assert troubles[1:] == [doubt("127.0.0.1", "OPENAI_BASE_URL")]
+    assert troubles[1:] == [default_route_warning("127.0.0.1", "OPENAI_BASE_URL")]

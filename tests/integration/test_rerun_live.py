@@ -158,7 +158,7 @@ def test_the_key_comes_from_the_providers_variable_and_never_reaches_the_tape(
     ("more", "said"),
     [
         (["-o", "new.tape"], "-o is for live reruns"),
-        (["--base-url", "nowhere"], "--base-url nowhere needs a scheme and a host"),
+        (["--base-url", "nowhere"], "--base-url nowhere needs a scheme, a host"),
         (["--live", "--tools", "missing.py"], "--tools missing.py: is not a Python file"),
         (["--base-url", "http://127.0.0.1:9"], "http://127.0.0.1:9 could not be reached"),
         (["--live", "--key-env", "NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE is not set"),

@@ -16,45 +16,13 @@ from wiretape.adapters.open_files import reported_once
 from wiretape.adapters.replay_server.forward_proxy import ForwardProxy
 from wiretape.adapters.replay_server.server import Interpose, ReplayHandler
 from wiretape.adapters.routing.admission import Admission
-from wiretape.adapters.routing.routes import base_url_variables
+from wiretape.adapters.routing.base_urls import base_url_variables
+from wiretape.adapters.routing.dummy_keys import bedrock_variables, dummy_keys
 from wiretape.adapters.routing.tool_route import tool_variables
 from wiretape.adapters.sealed.network import ANY_ADDRESS, SealedNetwork, make_sealed_network
 from wiretape.adapters.sealed.transparent_proxy import TransparentProxy, intercepted_ports
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Outcome
-
-# SDKs refuse to start without a key. Set only for providers that the tape has heard, and only where the user has none:
-# some programs choose their provider by the keys they find. Where a tape has nothing on it (a test's that was never
-# recorded), all of them are set: what must be told there is that there is no tape, not that there is no key.
-_KEYS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("api.openai.com", ("OPENAI_API_KEY",)),
-    ("api.anthropic.com", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")),
-    ("api.deepseek.com", ("DEEPSEEK_API_KEY",)),
-    ("generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
-    ("openrouter.ai", ("OPENROUTER_API_KEY",)),
-    ("api.mistral.ai", ("MISTRAL_API_KEY",)),
-    ("api.groq.com", ("GROQ_API_KEY",)),
-    ("api.x.ai", ("XAI_API_KEY",)),
-    ("api.cerebras.ai", ("CEREBRAS_API_KEY",)),
-    ("api.together.xyz", ("TOGETHER_API_KEY",)),
-    ("api.cohere.com", ("CO_API_KEY",)),
-    ("api.moonshot.cn", ("MOONSHOT_API_KEY",)),
-    ("dashscope.aliyuncs.com", ("DASHSCOPE_API_KEY",)),
-    ("ark.cn-beijing.volces.com", ("ARK_API_KEY",)),
-)
-_KEYS_OF_FORMATS = {
-    "openai.chat": ("OPENAI_API_KEY",),
-    "openai.responses": ("OPENAI_API_KEY",),
-    "anthropic.messages": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
-    "gemini.generate": ("GEMINI_API_KEY",),
-    "gemini.interactions": ("GEMINI_API_KEY",),
-    "cohere.chat": ("CO_API_KEY",),
-}
-# Bedrock's addresses differ by region, so no default stands for them; the SDK also wants a region and credentials.
-_BEDROCK_URLS = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "ANTHROPIC_BEDROCK_BASE_URL")
-_AWS_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
-_AWS_IDENTITIES = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK")
-DUMMY_KEY = "sk-wiretape-replay"
 
 
 class ReplayServer:
@@ -191,23 +159,3 @@ class ReplayServer:
             self._proxy.serve(gate, stop),
             self._transparent_proxy.serve(self.sealed_network, straight, stop),
         ]
-
-
-def dummy_keys(environ: Mapping[str, str], session: ReplaySession) -> dict[str, str]:
-    """Keys of the providers on the tape that the user has not set: the first of each row, if none of it is there."""
-    nothing = not any(tape.exchanges for tape in session.tapes)
-    rows = [names for host, names in _KEYS if nothing or session.knows_host(host)]
-    rows += [_KEYS_OF_FORMATS[name] for name in session.formats if name in _KEYS_OF_FORMATS]
-    return {names[0]: DUMMY_KEY for names in rows if not any(environ.get(name) for name in names)}
-
-
-def bedrock_variables(environ: Mapping[str, str], session: ReplaySession, port: int) -> dict[str, str]:
-    """What leads Bedrock's SDKs here and lets them start, if the tape has heard it. What the user set stays."""
-    if not any(name.startswith("bedrock.") for name in session.formats):
-        return {}
-    variables = {name: f"http://127.0.0.1:{port}" for name in _BEDROCK_URLS if not environ.get(name)}
-    if not any(environ.get(name) for name in _AWS_REGIONS):
-        variables |= dict.fromkeys(_AWS_REGIONS, "us-east-1")
-    if not any(environ.get(name) for name in _AWS_IDENTITIES):
-        variables |= dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), DUMMY_KEY)
-    return variables

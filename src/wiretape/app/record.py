@@ -19,8 +19,8 @@ from wiretape.adapters.launch.preparing import PreparedProgram, prepare
 from wiretape.adapters.launch.programs import tape_name
 from wiretape.adapters.launch.trust import state_directory
 from wiretape.adapters.old_tape import OldTape
+from wiretape.adapters.routing.base_urls import without_default_routes
 from wiretape.adapters.routing.routes import base_url_problem, without_user
-from wiretape.adapters.routing.unset_routes import only_set
 from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.app.call_tags import CallTags, TaggingRecorder
 from wiretape.app.signals import held_signals, stop_signal
@@ -161,7 +161,7 @@ def run_recorder(
             variables = config.without_file_variables(server.variables())
             program = prepare(argv, config, server.port, variables)
             if options.keep_unset:
-                program = replace(program, variables=only_set(program.variables, os.environ))
+                program = replace(program, variables=without_default_routes(program.variables, os.environ))
             observer.prepared(program)
             code = 0
             if stop is None:

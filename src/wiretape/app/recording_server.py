@@ -12,16 +12,17 @@ from wiretape.adapters.launch.trust import state_directory, trust_variables, ups
 from wiretape.adapters.mitm.addon import RecorderInterface, RecordingAddon
 from wiretape.adapters.mitm.proxy import ProxySettings, RecordingProxy, ensure_ca
 from wiretape.adapters.routing.admission import Admission
-from wiretape.adapters.routing.hosts import Hosts
-from wiretape.adapters.routing.routes import (
+from wiretape.adapters.routing.base_urls import (
     base_url_hosts,
     base_url_variables,
+    default_routes,
     not_routed,
     routed_places,
     unroutable_base_urls,
+    without_default_routes,
 )
+from wiretape.adapters.routing.hosts import Hosts
 from wiretape.adapters.routing.tool_route import tool_variables
-from wiretape.adapters.routing.unset_routes import only_set, unset_routes
 from wiretape.adapters.routing.upstream_proxy import upstream_proxy
 from wiretape.adapters.settings import load_settings
 from wiretape.tape.output_redactor import OutputRedactor
@@ -62,7 +63,7 @@ class RecordingServer:
             on_trouble,
             upstream=upstream,
             via=via,
-            default_routes={} if keep_unset else unset_routes(environ),
+            default_routes={} if keep_unset else default_routes(environ),
             routed=routed_places(environ),
             admission=Admission(allow_hosts, allow_origins),
         )
@@ -96,7 +97,7 @@ class RecordingServer:
         base_urls = base_url_variables(environ, self.port)
         return {
             **proxy_variables(self.port),
-            **(only_set(base_urls, environ) if self._keep_unset else base_urls),
+            **(without_default_routes(base_urls, environ) if self._keep_unset else base_urls),
             **trust_variables(environ, self._ca, self._state),
             **tool_variables("record", self._proxy.tool_port),
         }

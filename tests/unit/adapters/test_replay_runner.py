@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.replaying import exchange, session
 
-from wiretape.adapters.replay_runner import DUMMY_KEY, bedrock_variables
+from wiretape.adapters.routing.dummy_keys import DUMMY_KEY, bedrock_variables
 
 ASKED = {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}
 BEDROCK = session(exchange(1, ASKED, {}, url="https://bedrock-runtime.eu-west-1.amazonaws.com/model/m/converse"))

@@ -30,14 +30,9 @@ from wiretape.adapters.launch.authority import (
     validity,
 )
 from wiretape.adapters.launch.trust import ADDING, REPLACING, default_bundle, locked, state_directory, trust_files
+from wiretape.adapters.routing.base_urls import unroutable_base_urls, user_base_urls
 from wiretape.adapters.routing.hosts import is_loopback
-from wiretape.adapters.routing.routes import (
-    parse_base_url,
-    route_url,
-    unroutable_base_urls,
-    user_base_urls,
-    without_user,
-)
+from wiretape.adapters.routing.routes import parse_base_url, route_url, without_user
 from wiretape.adapters.routing.upstream_proxy import upstream_proxy
 from wiretape.adapters.sealed.network import make_sealed_network
 from wiretape.adapters.settings import load_settings

@@ -14,7 +14,8 @@ from wiretape.adapters.launch.preparing import Setting, prepare
 from wiretape.adapters.launch.presets import NODE, PYTHON, Preset
 from wiretape.adapters.launch.programs import command_name
 from wiretape.adapters.launch.trust import ADDING, PHP_SETTINGS, REPLACING
-from wiretape.adapters.routing.routes import base_url_variables, without_user
+from wiretape.adapters.routing.base_urls import base_url_variables
+from wiretape.adapters.routing.routes import without_user
 from wiretape.adapters.routing.tool_route import tool_variables
 from wiretape.errors import WiretapeError
 from wiretape.views.doctor import Check

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from wiretape.adapters.inprocess.active_context import ActiveContext, enter, leave
 from wiretape.adapters.inprocess.patches.patching import apply_patches, remove_patches
-from wiretape.adapters.routing.unset_routes import only_set
+from wiretape.adapters.routing.base_urls import without_default_routes
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Context(ActiveContext):
             return {}
         variables = children.variables(environ)
         # A recording keeps base URLs unset: a program may have one in its code, and the proxy records it all the same.
-        return variables if self.replays and not self.records_too else only_set(variables, environ)
+        return variables if self.replays and not self.records_too else without_default_routes(variables, environ)
 
     def child_ports(self) -> Collection[int]:
         """The ports of this process that child processes are sent to."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Final
 
-from wiretape.adapters.replay_runner import bedrock_variables, dummy_keys
+from wiretape.adapters.routing.dummy_keys import bedrock_variables, dummy_keys
 from wiretape.matching.session import ReplaySession
 
 _AWS_FILES: Final = (

@@ -15,13 +15,8 @@ from typing import Any
 
 from wiretape.adapters.launch.presets import ConfigFile
 from wiretape.adapters.launch.programs import Program, find_program
-from wiretape.adapters.routing.routes import (
-    base_url_host,
-    parse_base_url,
-    same_provider,
-    unroutable_base_urls,
-    user_base_urls,
-)
+from wiretape.adapters.routing.base_urls import same_provider, unroutable_base_urls, user_base_urls
+from wiretape.adapters.routing.routes import base_url_host, parse_base_url
 
 _STRING = r'"(?:\\.|[^"\\])*"'
 _COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)

@@ -18,13 +18,8 @@ from wiretape.adapters.launch.config_discovery import ConfiguredUrl, DiscoveredC
 from wiretape.adapters.launch.jvm import jvm_options
 from wiretape.adapters.launch.presets import REASONS, ConfigFile, Preset
 from wiretape.adapters.launch.programs import Program
-from wiretape.adapters.routing.routes import (
-    DEFAULT_BASE_URLS,
-    base_url_host,
-    parse_base_url,
-    user_base_urls,
-    without_user,
-)
+from wiretape.adapters.routing.base_urls import DEFAULT_BASE_URLS, user_base_urls
+from wiretape.adapters.routing.routes import base_url_host, parse_base_url, without_user
 from wiretape.tape.atomic import PRIVATE, rewrite
 
 _BARE_KEY = re.compile(r"[\w-]+", re.ASCII)

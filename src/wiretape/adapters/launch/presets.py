@@ -2,7 +2,7 @@
 
 PRESETS are agents; LANGUAGES are the runtimes of other programs. `programs.py` finds the preset of a command line, and
 `preparing.py` applies it. Proxy, certificate and base-URL variables are set for every program (`child.py`, `trust.py`,
-`routing/routes.py`).
+`routing/base_urls.py`).
 
 To add a client: copy the entry that is nearest to it, record and replay the client once, and put the version that you
 ran into `verified`. `tests/clients` runs the clients that can be installed.

@@ -6,7 +6,7 @@ import time
 from urllib.parse import urlsplit
 
 from wiretape.adapters.live.tape import LiveTape
-from wiretape.adapters.replay_runner import DUMMY_KEY
+from wiretape.adapters.routing.dummy_keys import DUMMY_KEY
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.errors import UsageError
 from wiretape.matching.values import LiveRequest

@@ -20,10 +20,10 @@ from wiretape.adapters.mitm._compat.chunks import CHUNK, LARGE
 from wiretape.adapters.mitm.layer_choice import LayerChoice
 from wiretape.adapters.mitm.tool_port import ToolReports
 from wiretape.adapters.routing.admission import Admission
+from wiretape.adapters.routing.base_urls import default_route_warning
 from wiretape.adapters.routing.hosts import Hosts, is_loopback
 from wiretape.adapters.routing.route_links import Route
 from wiretape.adapters.routing.routes import route_url
-from wiretape.adapters.routing.unset_routes import doubt
 from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
 from wiretape.matching.values import LiveRequest
 from wiretape.model.header_links import LINK_HEADERS, without_query
@@ -288,7 +288,7 @@ class RecordingAddon:
         """Report a failure; if the route is a default, name its variable: the program may need another host."""
         variable = self.default_routes.get(flow.request.host) if flow.metadata.get(_ROUTE) else None
         if variable is not None:
-            said = doubt(flow.request.host, variable)
+            said = default_route_warning(flow.request.host, variable)
             self.trouble(f"{what}: {said}" if what else said)
 
     # calls of the recorder

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from wiretape.adapters.http1.messages import response
 from wiretape.adapters.http1.server import HttpConnection, HttpRequest, listen, serve
 from wiretape.adapters.routing.hosts import is_loopback
-from wiretape.adapters.routing.tool_route import ANSWERED, DONE, JSON, RUN, Reply, asked_for, is_tool_path, refused
+from wiretape.adapters.routing.tool_route import ANSWERED, DONE, JSON, RUN, ToolReply, asked_for, is_tool_path, refused
 from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
 from wiretape.wire.mcp.tool_exchange import HEADERS, tool_url
@@ -34,7 +34,7 @@ class ToolReports:
         self.on_call: Callable[[int], None] = lambda exchange: None
         self._running: set[int] = set()
 
-    def handle(self, method: str, target: str, content_type: str, body: bytes) -> Reply:
+    def handle(self, method: str, target: str, content_type: str, body: bytes) -> ToolReply:
         if method == "POST":
             return self._call(target, content_type, body)
         exchange = _exchange_in(target)
@@ -45,16 +45,16 @@ class ToolReports:
             self._safely(self._recorder.response, exchange, 200, HEADERS)
             self._safely(self._recorder.response_data, exchange, body)
         self._safely(self._recorder.end, exchange, Ended.COMPLETE if method == "PUT" else Ended.CLIENT_CLOSED)
-        return Reply(DONE)
+        return ToolReply(DONE)
 
-    def _call(self, target: str, content_type: str, body: bytes) -> Reply:
+    def _call(self, target: str, content_type: str, body: bytes) -> ToolReply:
         asked = asked_for(target, content_type, body)
-        if isinstance(asked, Reply):
+        if isinstance(asked, ToolReply):
             return asked
         name, arguments = asked
         known = self._safely(self.from_tape, name, arguments)
         if known is not None:
-            return Reply(ANSWERED, known)
+            return ToolReply(ANSWERED, known)
         exchange = self._safely(self._recorder.begin, "POST", tool_url(name), None, HEADERS)
         if exchange is None:
             return refused(503, "wiretape: the recording has ended")
@@ -62,7 +62,7 @@ class ToolReports:
         self._safely(self._recorder.request_end, exchange)
         self._running.add(exchange)
         self.on_call(exchange)
-        return Reply(RUN, {"exchange": exchange})
+        return ToolReply(RUN, {"exchange": exchange})
 
 
 def _exchange_in(target: str) -> int:
@@ -91,7 +91,7 @@ class ToolPort:
         headers = (("content-type", JSON),) if reply.body is not None else ()
         connection.respond(response(reply.status, headers, reply.data, request.keep_alive))
 
-    def _reply(self, request: HttpRequest) -> Reply:
+    def _reply(self, request: HttpRequest) -> ToolReply:
         host = request.headers.get("host", "").rpartition(":")[0]
         if not is_loopback(host):  # a web page may make its own host name resolve to this machine
             return refused(403, f"wiretape: this port is not {host}: the Host header is refused")

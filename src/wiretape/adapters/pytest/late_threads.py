@@ -19,7 +19,7 @@ from wiretape.adapters.inprocess.active_context import ActiveContext
 from wiretape.adapters.inprocess.patches.patching import apply_patches, remove_patches
 from wiretape.adapters.launch.child import proxy_variables
 from wiretape.adapters.pytest.thread_context import ORIGINS, Origin
-from wiretape.adapters.routing.routes import base_url_variables
+from wiretape.adapters.routing.base_urls import base_url_variables
 from wiretape.matching.playback import Playback, playback
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.sockets.playing import SocketPlay

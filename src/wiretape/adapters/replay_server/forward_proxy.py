@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 
 from wiretape.adapters.http1.messages import RequestHead, read_request_head, response
 from wiretape.adapters.http1.server import reset
+from wiretape.adapters.routing.base_urls import variables_of
 from wiretape.adapters.routing.hosts import is_known_provider
-from wiretape.adapters.routing.routes import route_path, variables_of
+from wiretape.adapters.routing.routes import route_path
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Outcome
 from wiretape.model.http import bracketed, bracketed_url

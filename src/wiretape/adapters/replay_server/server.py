@@ -17,7 +17,7 @@ from wiretape.adapters.routing.admission import Admission
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.adapters.routing.route_links import Route
 from wiretape.adapters.routing.routes import route_url
-from wiretape.adapters.routing.tool_route import ANSWERED, JSON, Reply, asked_for, is_tool_path
+from wiretape.adapters.routing.tool_route import ANSWERED, JSON, ToolReply, asked_for, is_tool_path
 from wiretape.adapters.routing.tool_route import refused as tool_refused
 from wiretape.matching.playback import Chunk, Playback, playback, refused
 from wiretape.matching.session import ReplaySession
@@ -131,13 +131,13 @@ class ReplayHandler:
         if request.method != "POST":
             return _tool_answer(request, stray, tool_refused(405, "wiretape replay: a tool's call is a POST"))
         asked = asked_for(request.url, request.headers.get("content-type", ""), request.body)
-        if isinstance(asked, Reply):
+        if isinstance(asked, ToolReply):
             return _tool_answer(request, stray, asked)
         with self._lock or nullcontext():
             played = self._session.play_tool(*asked)
         if isinstance(played, Miss):
             return _tool_answer(request, played, tool_refused(_TOOL_MISSED, played.message))
-        return _tool_answer(request, played.shown, Reply(ANSWERED, answer_body(played.answer)))
+        return _tool_answer(request, played.shown, ToolReply(ANSWERED, answer_body(played.answer)))
 
     async def _send(self, sender: PlaybackSender, answer: PlannedAnswer, connection: HttpConnection) -> None:
         outcome, shown = answer.outcome, answer.shown
@@ -206,7 +206,7 @@ def _keep_on_route(shown: Playback, request: LiveRequest, path: str, recorded: E
     return replace(shown, headers=route.close(shown.headers))
 
 
-def _tool_answer(request: LiveRequest, outcome: Outcome, reply: Reply) -> PlannedAnswer:
+def _tool_answer(request: LiveRequest, outcome: Outcome, reply: ToolReply) -> PlannedAnswer:
     data = reply.data
     headers = [("content-type", JSON), ("content-length", str(len(data)))]
     return PlannedAnswer(request, outcome, Playback(reply.status, headers, [Chunk(0, data)]))

@@ -1,4 +1,4 @@
-"""Which hosts are recorded: known model providers, loopback, and what the user adds. Nothing is resolved."""
+"""Decides which hosts are recorded: known model providers, loopback, and hosts of the user. No name is resolved."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-# Hosts that serve models, as globs. A host that is missing costs a user one `--host`; one that is wrong records
-# what nobody asked for: keep to hosts that serve little else.
+# Hosts that serve models, as globs. A missing host costs a user one `--host`; a wrong one records other traffic: list
+# only hosts that serve little else.
 KNOWN_PROVIDERS: tuple[str, ...] = (
     # OpenAI, Azure, GitHub
     "api.openai.com",
@@ -89,12 +89,12 @@ KNOWN_PROVIDERS: tuple[str, ...] = (
     "*.endpoints.huggingface.cloud",
 )
 
-_SET = re.compile(r"\[!?\]?[^\]]*\]")  # of a glob: one character of several
+_SET = re.compile(r"\[!?\]?[^\]]*\]")  # a character set of a glob
 
 
 @lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address (no port, brackets allowed) is this machine, by its spelling alone."""
+    """True if a host name or address (without port, brackets allowed) is this machine, by its spelling alone."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -102,13 +102,13 @@ def is_loopback(host: str) -> bool:
         address = ipaddress.ip_address(name)
     except ValueError:
         return False
-    mapped = getattr(address, "ipv4_mapped", None)  # which Python looks through from 3.13 on
+    mapped = getattr(address, "ipv4_mapped", None)  # Python 3.13 and later resolve this themselves
     return (mapped or address).is_loopback
 
 
 @lru_cache(maxsize=1024)
 def is_address(host: str) -> bool:
-    """Return whether a host is an IPv4 or IPv6 address, without brackets; a zone (`%eth0`) is allowed."""
+    """True if a host is an IPv4 or IPv6 address, without brackets; a zone (`%eth0`) is allowed."""
     try:
         ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -118,13 +118,13 @@ def is_address(host: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def is_known_provider(host: str) -> bool:
-    """Whether a host is one of the model providers that wiretape knows."""
+    """True if a host is one of KNOWN_PROVIDERS."""
     name = host.rstrip(".").lower()
     return any(fnmatchcase(name, glob) for glob in KNOWN_PROVIDERS)
 
 
 def provider_within(glob: str) -> str | None:
-    """The first known provider, as its own glob, that a glob over the host, or over host:port, could mean."""
+    """Return the first known provider that a glob over the host, or over host:port, could match."""
     name = _SET.sub("?", glob.strip().lower())
     host = name.rpartition(":")[0] or name
     return next(
@@ -134,7 +134,7 @@ def provider_within(glob: str) -> str | None:
 
 @lru_cache(maxsize=65536)
 def _overlap(one: str, other: str) -> bool:
-    """Whether some name matches both globs."""
+    """True if some name matches both globs."""
     if not one or not other:
         return not (one + other).strip("*")
     if one[0] == "*":
@@ -145,7 +145,7 @@ def _overlap(one: str, other: str) -> bool:
 
 
 class Hosts:
-    """Decides whether a host is recorded. `extra` are globs over the host, or over host:port where they have a port."""
+    """Decides whether a host is recorded. `extra`: globs over the host, or over host:port if they have a port."""
 
     def __init__(self, extra: Sequence[str] = (), everything: bool = False) -> None:
         self._extra = tuple(glob.strip().rstrip(".").lower() for glob in extra)

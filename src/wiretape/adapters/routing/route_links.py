@@ -1,4 +1,4 @@
-"""Keep a client on its base-URL route: rewrite the URLs in response headers that it requests next."""
+"""Keeps a client on its base-URL route: rewrites URLs in response headers that the client will request next."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from wiretape.adapters.routing.routes import BaseUrl, parse_base_url, route_path
 from wiretape.model.header_links import is_signed, joined, replace_links
 
-_INFORMATIVE = ("link", "content-location")  # a client may request these; it need not
+_INFORMATIVE = ("link", "content-location")  # clients rarely request these
 
 
 @dataclass(slots=True)
@@ -22,10 +22,10 @@ class KeptLinks:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A request that came by a base-URL route.
+    """A request on a base-URL route.
 
-    `origin`: scheme and authority under which its client reached wiretape. `path`: what it asked for there. `url`: what
-    that stands for.
+    `origin`: scheme and authority under which the client reached wiretape. `path`: the path that it requested there.
+    `url`: the URL that the path stands for.
     """
 
     origin: str
@@ -33,7 +33,7 @@ class Route:
     url: str
 
     def keep(self, headers: Sequence[tuple[str, str]], is_routed: Callable[[str, int], bool]) -> KeptLinks:
-        """Rewrite links to the request's own host, and to hosts that are routed; leave others and signed ones."""
+        """Rewrite links to the request's own host and to routed hosts. Other links and signed ones are unchanged."""
         kept = KeptLinks()
 
         def replaced(name: str, reference: str) -> str:
@@ -56,7 +56,7 @@ class Route:
         """Rewrite all links, so that a client that follows one reaches wiretape and nothing else."""
 
         def replaced(name: str, reference: str) -> str:
-            # Clients that follow the URL standard of browsers read a backslash as a slash.
+            # Clients that follow the WHATWG URL standard read a backslash as a slash.
             target = joined(self.url, reference.replace("\\", "/")) or "http:"
             if parse_base_url(target) is not None:
                 return self._through(reference, target)
@@ -65,7 +65,7 @@ class Route:
         return replace_links(headers, replaced)
 
     def _through(self, reference: str, target: str) -> str:
-        """A reference through the route; a relative one stays if it leads there already."""
+        """Route a reference. A relative one that already resolves to the route is unchanged."""
         path = route_path(target)
         if joined(self.origin + self.path, reference) == self.origin + path:
             return reference
@@ -73,6 +73,6 @@ class Route:
 
 
 def _is_same_host(one: BaseUrl, other: BaseUrl) -> bool:
-    """The same host and port. Behind a server that ends TLS, links may differ in the scheme alone."""
+    """True for the same host and port. Links of a server behind a TLS terminator may differ in the scheme."""
     default = one.port in (80, 443) and other.port in (80, 443)
     return one.host == other.host and (one.port == other.port or default)

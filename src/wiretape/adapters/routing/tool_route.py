@@ -1,15 +1,15 @@
-"""How a wrapped tool in a child process speaks to the recorder, or to the replay server, that started its program.
+"""The HTTP interface between a wrapped tool in a child process and the recorder or replay server of its program.
 
-The child is told where by a variable: `WIRETAPE_TOOLS=record+http://127.0.0.1:PORT/tool:local/`, or `replay+http…`.
-It asks before a tool runs, and is told the recorded answer, or to run the tool and to bring what came of it:
+A variable names the address: `WIRETAPE_TOOLS=record+http://127.0.0.1:PORT/tool:local/`, or `replay+http…`. Before a
+tool runs, the child sends the call. The response is the recorded result, or the instruction to run the tool:
 
-    POST   /tool:local/NAME              MCP's tools/call   200 with MCP's result, the tape's: the tool is not run
+    POST   /tool:local/NAME              MCP's tools/call   200 with the recorded result of MCP: do not run it
                                                             202 {"exchange": 7}: run it
                                                             4xx {"error": {"message": …}}: a miss
     PUT    /tool:local/NAME?exchange=7   MCP's result       204
-    DELETE /tool:local/NAME?exchange=7                      204: it was cancelled, there is no result
+    DELETE /tool:local/NAME?exchange=7                      204: the call was cancelled
 
-Plain HTTP on loopback; a page in a browser cannot send the content type without being asked first.
+It is plain HTTP on loopback. A web page cannot send this content type without a CORS preflight.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _own_ports: set[int] = set()
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What the child is told."""
+class ToolReply:
+    """A response to the child."""
 
     status: int
     body: Json = None
@@ -47,13 +47,13 @@ class Reply:
 
 
 def tool_variables(way: WAY, port: int) -> dict[str, str]:
-    """What leads the tools of a child to this port. Those of this process itself are not led to a port of its own."""
+    """Return the variable for a child. Tools in this process ignore a variable that names one of its own ports."""
     _own_ports.add(port)
     return {VARIABLE: f"{way}+http://127.0.0.1:{port}{PATH}"}
 
 
 def is_own(port: int) -> bool:
-    """Whether this process serves there."""
+    """True if this process listens on that port."""
     return port in _own_ports
 
 
@@ -65,18 +65,18 @@ def is_tool_path(target: str) -> bool:
     return target.startswith(PATH)
 
 
-def refused(status: int, message: str) -> Reply:
-    return Reply(status, {"error": {"type": "wiretape", "message": message}})
+def refused(status: int, message: str) -> ToolReply:
+    return ToolReply(status, {"error": {"type": "wiretape", "message": message}})
 
 
-def asked_for(target: str, content_type: str, body: bytes) -> tuple[str, Json] | Reply:
-    """The tool that a POST names, and its arguments; what is wrong with it otherwise."""
+def asked_for(target: str, content_type: str, body: bytes) -> tuple[str, Json] | ToolReply:
+    """Return the tool and the arguments of a POST, or the reply to one that is not valid."""
     if content_type.partition(";")[0].strip().lower() != JSON:
-        return refused(415, f"wiretape: a tool's call is sent as {JSON}")
+        return refused(415, f"wiretape: the content type of a tool call must be {JSON}")
     try:
         params = obj(obj(orjson.loads(body)).get("params"))
     except orjson.JSONDecodeError as error:
-        return refused(400, f"wiretape: a tool's call is JSON, and this is none: {error}")
+        return refused(400, f"wiretape: the body of a tool call must be JSON: {error}")
     return _name_in(target), params.get("arguments")
 
 

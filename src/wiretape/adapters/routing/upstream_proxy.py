@@ -1,4 +1,4 @@
-"""A proxy that the user already had (a company's, say): the recorder goes out through it, except to NO_PROXY."""
+"""The proxy that the user's variables name: the recorder connects through it, except to hosts in NO_PROXY."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wiretape.model.http import bracketed
 
 
 class UpstreamProxy:
-    """Where to go out. `mode` and `auth` are mitmproxy's options."""
+    """An upstream proxy. `mode` and `auth` are mitmproxy's options."""
 
     def __init__(self, scheme: str, host: str, port: int, auth: str | None, no_proxy: tuple[str, ...]) -> None:
         self.mode = f"upstream:{scheme}://{host}:{port}"
@@ -20,20 +20,20 @@ class UpstreamProxy:
         self._no_proxy = no_proxy
 
     def is_direct(self, host: str) -> bool:
-        """Whether a host is reached without the proxy: loopback always, and what NO_PROXY names."""
+        """True if a host is reached without the proxy: loopback, or an entry of NO_PROXY."""
         name = host.strip("[]").lower()
         if is_loopback(name) or "*" in self._no_proxy:
             return True
         return any(name == entry or name.endswith(f".{entry}") for entry in self._no_proxy)
 
     def goes_around(self, first_bytes: bytes) -> bool:
-        """Whether a client's CONNECT, seen by its first bytes, names a host that is reached directly."""
+        """True if the first bytes of a connection are a CONNECT to a host that is reached directly."""
         target = first_bytes.split(b" ", 2)[1:2]
         host = target[0].decode("latin-1").rpartition(":")[0] if target else ""
         return bool(host) and self.is_direct(host)
 
     def direct(self, flow: Any) -> None:
-        """Take a plain request off the proxy's way, or put it there in the form that a proxy reads."""
+        """Send a plain request directly, or give it the absolute form that a proxy needs."""
         request = flow.request
         if self.is_direct(request.host):
             if not flow.server_conn.connected:
@@ -44,7 +44,7 @@ class UpstreamProxy:
 
 
 def upstream_proxy(environ: Mapping[str, str]) -> tuple[UpstreamProxy | None, str | None]:
-    """The proxy that the user's variables name, and what is to be said about one that cannot be used."""
+    """Return the user's proxy, or a warning about one that cannot be used."""
     url = next((environ[n] for n in _PROXY_NAMES if environ.get(n)), None)
     if url is None:
         return None, None

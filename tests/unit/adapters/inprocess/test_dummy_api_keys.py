@@ -8,7 +8,7 @@ from typing import Any
 from tests.support.replaying import chat, exchange, user
 
 from wiretape.adapters.inprocess.dummy_api_keys import DummyKeys
-from wiretape.adapters.replay_runner import DUMMY_KEY
+from wiretape.adapters.routing.dummy_keys import DUMMY_KEY
 from wiretape.matching.session import ReplaySession
 from wiretape.tape.reading.reader import Tape
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wiretape.adapters.launch.config_discovery import discover_config, json_object
-from wiretape.adapters.routing.routes import base_url_variables
+from wiretape.adapters.routing.base_urls import base_url_variables
 
 
 def test_the_base_url_of_a_dotenv_file_is_left_to_the_program_in_a_recording(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from wiretape.adapters.launch.config_discovery import discover_config
 from wiretape.adapters.launch.preparing import PreparedProgram, explained, prepare
-from wiretape.adapters.routing.routes import base_url_variables
+from wiretape.adapters.routing.base_urls import base_url_variables
 from wiretape.adapters.routing.tool_route import tool_variables
 
 CODEX = '[model_providers.corp]\nbase_url = "https://llm.corp.example/v1"\n[model_providers."a b"]\nbase_url = "http://x:1"\n'

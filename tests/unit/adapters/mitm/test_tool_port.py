@@ -12,7 +12,7 @@ from tests.support.talking import talk
 
 from wiretape.adapters.mitm.tool_port import ToolPort, ToolReports
 from wiretape.adapters.replay_server.server import ReplayHandler
-from wiretape.adapters.routing.tool_route import Reply, is_own, tool_path, tool_variables
+from wiretape.adapters.routing.tool_route import ToolReply, is_own, tool_path, tool_variables
 from wiretape.model.http import Ended
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a b","arguments":{"x":1}}}'
@@ -41,8 +41,8 @@ def reports() -> tuple[ToolReports, Events]:
 def test_a_call_is_an_exchange_from_its_request_to_its_result() -> None:
     desk, events = reports()
     path = tool_path("a b")
-    assert desk.handle("POST", path, "application/json", CALL) == Reply(202, {"exchange": 7})
-    assert desk.handle("PUT", f"{path}?exchange=7", "application/json", RESULT) == Reply(204)
+    assert desk.handle("POST", path, "application/json", CALL) == ToolReply(202, {"exchange": 7})
+    assert desk.handle("PUT", f"{path}?exchange=7", "application/json", RESULT) == ToolReply(204)
     assert [told[0] for told in events.told] == [
         "begin",
         "request_data",
@@ -59,7 +59,7 @@ def test_a_call_is_an_exchange_from_its_request_to_its_result() -> None:
 def test_a_call_without_a_result_ends_as_its_client_left_it() -> None:
     desk, events = reports()
     desk.handle("POST", tool_path("a"), "application/json; charset=utf-8", CALL)
-    assert desk.handle("DELETE", tool_path("a", 7), "", b"") == Reply(204)
+    assert desk.handle("DELETE", tool_path("a", 7), "", b"") == ToolReply(204)
     assert events.told[-1] == ("end", 7, Ended.CLIENT_CLOSED)
 
 

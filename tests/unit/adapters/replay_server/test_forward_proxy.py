@@ -14,8 +14,9 @@ import orjson
 import pytest
 from tests.support.replaying import chat, exchange, live, session, user
 
-from wiretape.adapters.replay_runner import DUMMY_KEY, ReplayServer, dummy_keys
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.adapters.replay_server.forward_proxy import _Progress, _while_progressing
+from wiretape.adapters.routing.dummy_keys import DUMMY_KEY, dummy_keys
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.values import Outcome
 

@@ -7,17 +7,14 @@ from hypothesis import strategies as st
 
 from wiretape.adapters.launch.child import proxy_variables
 from wiretape.adapters.launch.trust import ADDING, PHP_SETTINGS, REPLACING
-from wiretape.adapters.routing.routes import (
+from wiretape.adapters.routing.base_urls import (
     DEFAULT_BASE_URLS,
     base_url_hosts,
-    base_url_problem,
     base_url_variables,
-    route_path,
-    route_url,
+    default_routes,
     unroutable_base_urls,
-    without_user,
 )
-from wiretape.adapters.routing.unset_routes import unset_routes
+from wiretape.adapters.routing.routes import base_url_problem, route_path, route_url, without_user
 
 
 @pytest.mark.parametrize(
@@ -190,7 +187,7 @@ def test_a_value_that_cannot_be_routed_never_becomes_another_host(value: str) ->
     assert not {"OPENAI_BASE_URL", "OPENAI_API_BASE", "OLLAMA_BASE_URL"} & set(recorded)
     assert recorded["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:8080/api.anthropic.com"
     assert unroutable_base_urls({"OPENAI_BASE_URL": value}) == {"OPENAI_BASE_URL": value}
-    assert unset_routes({"OPENAI_BASE_URL": value}).get("api.openai.com") is None
+    assert default_routes({"OPENAI_BASE_URL": value}).get("api.openai.com") is None
     replayed = base_url_variables({"OPENAI_BASE_URL": value, "OLLAMA_BASE_URL": value}, 8080, offline=True)
     assert replayed["OPENAI_BASE_URL"] == "http://127.0.0.1:8080/api.openai.com/v1"
     assert replayed["OLLAMA_BASE_URL"] == "http://127.0.0.1:8080"
