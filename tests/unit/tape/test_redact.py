@@ -673,3 +673,18 @@ def test_much_data_is_searched_in_parts_and_nothing_is_lost_between_them() -> No
     assert late.data(b"x" + KEY.encode() + b" " + plain + KEY.encode()) == (
         b"x[redacted:api-key:1] " + plain + b"[redacted:api-key:1]"
     )
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2, 3])
+def test_a_form_that_is_cut_off_ends_with_the_string_around_it(levels: int) -> None:
+    value: object = 'form-data; name="token"\r\n\r\na8F3k2"L9x7Q4m1Zb\r\n'
+    for _ in range(levels):
+        value = json.dumps({"a": value})
+    text = json.dumps({"body": value, "more": "kept"})
+    made = Redactor().data(text.encode()).decode()
+    inner = json.loads(made)
+    assert inner["more"] == "kept"
+    assert "a8F3k2" not in made
+    assert "L9x7Q4m1Zb" not in made
+    for _ in range(levels):
+        inner = json.loads(inner["body"] if "body" in inner else inner["a"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from wiretape.tape.redaction.assignments import kind_of
 from wiretape.tape.redaction.evidence import is_credential, is_dummy
@@ -16,7 +17,6 @@ _GO_USERINFO = re.compile(r"([A-Za-z0-9_.-]{1,64}):([^\s:/@\"'\\()]{4,256})\Z") 
 _BEGINS = "form-data;"
 _NAME = re.compile(r'(?<!file)name=\\*"?([^"\s;\\]{2,64})')
 _BLANK_LINE = re.compile(r"(?:\r?\n|\\{1,64}+(?:r\\{1,64}+)?n){2}")
-_VALUE_END = re.compile(r"(?:\r?\n|\\{1,64}+(?:r\\{1,64}+)?n)--|\Z")
 _LONGEST_HEAD = 512
 _LONGEST_VALUE = 8192
 
@@ -50,6 +50,16 @@ def find_fields(text: str) -> Iterator[Span]:
         at = find(text, _BEGINS, end)
 
 
+@cache
+def _value_end(slashes: int) -> re.Pattern[str]:
+    """What a field's value ends at: the next boundary, or the JSON string around it, if the form is in one.
+
+    `slashes`: how many backslashes escape a line break there. The quote of that string has one less.
+    """
+    quote = rf'|(?<!\\)\\{{{slashes - 1}}}"' if slashes else ""
+    return re.compile(rf"(?:\r?\n|\\{{1,64}}+(?:r\\{{1,64}}+)?n)--{quote}|\Z")
+
+
 def _field(text: str, at: int) -> Span | None:
     named = _NAME.search(text, at, at + 200)
     if named is None:
@@ -61,9 +71,10 @@ def _field(text: str, at: int) -> Span | None:
     blank = _BLANK_LINE.search(text, named.end(), other if other >= 0 else at + _LONGEST_HEAD)
     if blank is None or "filename" in text[at : blank.start()]:
         return None
-    close = _VALUE_END.search(text, blank.end(), blank.end() + _LONGEST_VALUE)
-    end = close.start() if close else blank.end() + _LONGEST_VALUE
-    value = text[blank.end() : end].rstrip("\r\n")
+    end = _value_end(len(blank[0]) - len(blank[0].lstrip("\\")))
+    close = end.search(text, blank.end(), blank.end() + _LONGEST_VALUE)
+    stop = close.start() if close else blank.end() + _LONGEST_VALUE
+    value = text[blank.end() : stop].rstrip("\r\n")
     if not value or is_dummy(value) or not (surely or is_credential(value, surely=False)):
         return None
     return Span(blank.end(), blank.end() + len(value), kind_of(named[1]), value, Rank.NAMED)
