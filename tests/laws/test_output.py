@@ -111,7 +111,7 @@ def test_a_websocket_s_miss_tells_no_secret() -> None:
         LiveRequest("GET", "https://api.example.com/v1/responses", Headers([("upgrade", "websocket")]))
     )
     assert isinstance(play, SocketPlay)
-    play.heard(json.dumps({**asked, "input": "hullo", "session": {"password": secret}}))
+    play.receive(json.dumps({**asked, "input": "hullo", "session": {"password": secret}}))
     assert isinstance(play.miss, Miss)
     assert "hullo" in play.miss.message
     assert secret not in handed_out(made, play.miss)

@@ -37,10 +37,10 @@ def steps(path: str) -> list[str | int]:
     return found
 
 
-def _put(value: Json, way: list[str | int], new: Json, path: str) -> Json:
-    if not way:
+def _put(value: Json, parts: list[str | int], new: Json, path: str) -> Json:
+    if not parts:
         return new
-    step, rest = way[0], way[1:]
+    step, rest = parts[0], parts[1:]
     if isinstance(value, dict) and isinstance(step, str) and (step in value or not rest):
         return {**value, step: _put(value.get(step), rest, new, path)}
     if isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value):

@@ -95,14 +95,8 @@ class ToolResults:
         tier, number = found
         self._given[number] = True
         result = self._results[number]
-        apart = () if tier is Tier.EXACT else tuple(differences(result.arguments, arguments, "arguments"))
-        return ToolMatch(result, tier, apart, again)
-
-    def take_this(self, result: RecordedToolResult) -> None:
-        """Mark a result as given that the caller found by itself."""
-        for number in self._by_name.get(result.name, ()):
-            if self._results[number] is result:
-                self._given[number] = True
+        differing = () if tier is Tier.EXACT else tuple(differences(result.arguments, arguments, "arguments"))
+        return ToolMatch(result, tier, differing, again)
 
     def _fitting(self, name: str, arguments: Json, given: bool = False) -> Iterator[tuple[Tier, int]]:
         for tier in Tier:
@@ -140,12 +134,12 @@ class ToolResults:
             return ToolNotFound(self.names, self._results[played[1]], (), True)
         ranked = []
         for number in self._by_name.get(name, ()):
-            apart = tuple(differences(self._results[number].arguments, arguments, "arguments"))
-            ranked.append((bool(self._given[number]), len(apart), number, apart))
+            differing = tuple(differences(self._results[number].arguments, arguments, "arguments"))
+            ranked.append((bool(self._given[number]), len(differing), number, differing))
         if not ranked:
             return ToolNotFound(self.names)
-        _, _, number, apart = min(ranked, key=lambda one: one[:3])
-        return ToolNotFound(self.names, self._results[number], apart)
+        _, _, number, differing = min(ranked, key=lambda one: one[:3])
+        return ToolNotFound(self.names, self._results[number], differing)
 
 
 def results_in_requests(

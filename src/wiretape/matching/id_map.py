@@ -82,7 +82,7 @@ class IdMap:
                     self._learn(leaf.recorded, leaf.live)
 
     def _learn(self, recorded: str, live: str) -> None:
-        start, end = apart(recorded, live)
+        start, end = common_ends(recorded, live)
         one = list(ID_LIKE.finditer(recorded, start, len(recorded) - end))
         other = list(ID_LIKE.finditer(live, start, len(live) - end))
         if [match.lastgroup for match in one] != [match.lastgroup for match in other]:
@@ -185,7 +185,7 @@ def _renamed_body(body: Body | None, names: NameMap) -> Body | None:
     return body
 
 
-def apart(one: str, other: str) -> tuple[int, int]:
+def common_ends(one: str, other: str) -> tuple[int, int]:
     """The lengths of the common start and end of two texts, in whole words."""
     most = min(len(one), len(other))
     start = _common(lambda length: one[:length] == other[:length], most)

@@ -100,24 +100,24 @@ class Matcher:
 
     def accept(self, match: Match, probe: Probe) -> tuple[Difference, ...]:
         """Note that a match is played for a live request: its ids are learned. Returns what differs."""
-        apart = self._apart(match, probe) if match.tier is not Tier.EXACT else ()
+        differing = self._differing(match, probe) if match.tier is not Tier.EXACT else ()
         self._tie_break.note(match.recorded, probe)
         if self._loosest is Tier.POSITION:
             self.tiers.positions.note(match.recorded, probe)
-        return apart
+        return differing
 
-    def _apart(self, match: Match, probe: Probe) -> tuple[Difference, ...]:
+    def _differing(self, match: Match, probe: Probe) -> tuple[Difference, ...]:
         """Differences of the addresses and of the bodies."""
         recorded = match.recorded.probe
         where = differences_of_addresses(recorded.address, probe.address)
         if match.moved is None:
-            apart = list(self._differences.between(recorded.value, probe.value))
-            self.ids.learn(apart)
-            return (*where, *apart)
-        apart, elsewhere = self._alignment.apart(match.moved, probe)
-        self.ids.learn(apart)
+            differing = list(self._differences.between(recorded.value, probe.value))
+            self.ids.learn(differing)
+            return (*where, *differing)
+        differing, elsewhere = self._alignment.differing(match.moved, probe)
+        self.ids.learn(differing)
         self.tiers.moved.note(match.moved)
-        return (*where, *apart, *elsewhere)
+        return (*where, *differing, *elsewhere)
 
     def answer_of(self, recorded: RecordedExchange) -> Exchange:
         """The recorded exchange with live ids, and with the links that redaction took from it."""

@@ -129,8 +129,8 @@ def _as_heard(exchange: Exchange, registry: Registry) -> Exchange:
 
 def _socket_format(exchange: Exchange, registry: Registry) -> WireFormat | None:
     """The HTTP wire format of the same name as a WebSocket's format."""
-    spoken = registry.socket_format(exchange)
-    return next((one for one in registry.formats if spoken is not None and one.name == spoken.name), None)
+    wire_format = registry.socket_format(exchange)
+    return next((one for one in registry.formats if wire_format is not None and one.name == wire_format.name), None)
 
 
 @dataclass(frozen=True, slots=True)

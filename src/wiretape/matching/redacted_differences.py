@@ -27,9 +27,9 @@ T = TypeVar("T")
 _NOTE = re.compile(r" \([^()]*\)$")  # after a path: "messages[3] (moved)"
 
 
-def shown_differences(apart: Iterable[Difference], live: Json, output: OutputRedactor) -> tuple[Difference, ...]:
+def shown_differences(differing: Iterable[Difference], live: Json, output: OutputRedactor) -> tuple[Difference, ...]:
     """The differences without the secrets of the live request. `live`: its body."""
-    found = tuple(apart)
+    found = tuple(differing)
     for one in found:
         output.number_after(spelled(one.recorded))
     if found:
@@ -62,13 +62,13 @@ def _redacted(one: Difference, live: Json, output: OutputRedactor) -> Json:
     if name == "path" and isinstance(one.live, str):
         return output.url(one.live)
     try:
-        way = steps(_NOTE.sub("", one.where))
+        parts = steps(_NOTE.sub("", one.where))
     except UsageError:
-        way = [one.where]
-    found = _in_place(way, one.live, live, output)
+        parts = [one.where]
+    found = _in_place(parts, one.live, live, output)
     if not isinstance(found, Absent):
         return found
-    return output.member(next((step for step in reversed(way) if isinstance(step, str)), ""), one.live)
+    return output.member(next((step for step in reversed(parts) if isinstance(step, str)), ""), one.live)
 
 
 def _parameter(name: str, value: Json, output: OutputRedactor) -> Json:
@@ -78,9 +78,9 @@ def _parameter(name: str, value: Json, output: OutputRedactor) -> Json:
     return unquote(output.url(f"{before}{quote(str(value), safe='')}").removeprefix(before))
 
 
-def _in_place(way: list[str | int], value: Json, live: Json, output: OutputRedactor) -> Json | Absent:
+def _in_place(parts: list[str | int], value: Json, live: Json, output: OutputRedactor) -> Json | Absent:
     """Redact the message or the member around a value, and return the value in it; ABSENT if it is not found there."""
-    first, *rest = way
+    first, *rest = parts
     part = _step(live, first)
     if isinstance(part, list) and rest:
         part = [_step(part, rest[0])]

@@ -121,7 +121,7 @@ def build_report(
     ledger: Ledger,
     left_over: Sequence[Reference],
     sockets: int,
-    never_came: Sequence[Fault] = (),
+    not_injected: Sequence[Fault] = (),
 ) -> ReplayReport:
     """The report of a session. `sockets`: how many recorded WebSockets were not opened."""
     outcomes = ledger.outcomes
@@ -135,7 +135,7 @@ def build_report(
         passed=dict(ledger.passed),
         sockets=sockets,
         injected=tuple(mishap for outcome in outcomes for mishap in _mishaps(outcome)),
-        not_injected=tuple(fault.spec for fault in never_came),
+        not_injected=tuple(fault.spec for fault in not_injected),
     )
 
 

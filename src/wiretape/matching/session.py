@@ -113,11 +113,11 @@ class ReplaySession:
     def _give(self, number: int, match: Match, probe: Probe, faults: tuple[Fault, ...] = ()) -> Answer:
         recorded = match.recorded
         self.ledger.play(recorded.order)
-        apart = self._matcher.accept(match, probe)
-        shown = shown_differences(apart, probe.value, self.output)
+        differing = self._matcher.accept(match, probe)
+        shown = shown_differences(differing, probe.value, self.output)
         exchange = self._matcher.answer_of(recorded)
         answer = Answer(number, recorded.reference, exchange, match.tier, shown, match.repeated, faults)
-        self.ledger.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
+        self.ledger.drifts.add(answer, [is_minor(difference, probe) for difference in differing])
         return answer
 
     def _inject(self, recorded: RecordedExchange, probe: Probe, fault: Fault) -> Injected:
@@ -276,4 +276,4 @@ class ReplaySession:
         if not self._uses_tools:  # the program runs its tools itself
             unplayed = [one for one in unplayed if not is_tool_exchange(one.exchange)]
         left = [one.reference for one in unplayed] + self._sockets.left_over
-        return build_report(self.names, self.ledger, left, self._sockets.left, self._faults.never_came)
+        return build_report(self.names, self.ledger, left, self._sockets.left, self._faults.not_injected)

@@ -63,16 +63,16 @@ class TierIndexes:
     @cached_property
     def moved(self) -> AsyncIndex:
         memo, pieces = self.recording.memo, HistoryParts()
-        told: list[DetectedThread] = []
-        silent: set[int] = set()
+        detected: list[DetectedThread] = []
+        text_only: set[int] = set()
         for tape, run in enumerate(self.runs):
             here = {one.exchange.number: one for one in self.recording.exchanges if one.tape == tape}
-            told += detect_threads(run, here, pieces, memo)
+            detected += detect_threads(run, here, pieces, memo)
             for step in run.steps:
                 response, recorded = step.call.response, here.get(step.call.exchange)
                 if response is not None and recorded is not None and asks_for_nothing(response.messages):
-                    silent.add(recorded.order)
-        return AsyncIndex(told, self.masked, pieces, memo, self.recording.played, silent)
+                    text_only.add(recorded.order)
+        return AsyncIndex(detected, self.masked, pieces, memo, self.recording.played, text_only)
 
     @cached_property
     def positions(self) -> ThreadPositions:

@@ -85,16 +85,16 @@ class ToolReplay:
         """The recorded result of a tool call, or a miss."""
         arguments = self._ids.back(arguments)
         found = self._book.take(name, arguments, self._repeat)
-        apart = shown_differences(found.differences, arguments, self._output)
+        differing = shown_differences(found.differences, arguments, self._output)
         if isinstance(found, ToolNotFound):
-            return self._miss(number, name, self._output.value(arguments), replace(found, differences=apart))
+            return self._miss(number, name, self._output.value(arguments), replace(found, differences=differing))
         result = found.result
         self._ids.learn(found.differences)
         own = self._recorded.get((result.tape, result.exchange)) if result.answer is not None else None
         exchange = own.exchange if own is not None else _as_exchange(result)
         answer = answered(self._ids.forward(exchange))
         assert answer is not None, "only tools that ended are in the book"
-        shown = Answer(number, self._reference(result), exchange, found.tier, apart, found.again)
+        shown = Answer(number, self._reference(result), exchange, found.tier, differing, found.again)
         return ToolPlayback(answer, shown, own)
 
     def _reference(self, result: RecordedToolResult) -> Reference:
@@ -113,8 +113,8 @@ class ToolReplay:
         lines += self._story(name, found)
         lines.append(self._miss_fix(reason))
         nearest = self._reference(found.nearest) if found.nearest is not None else None
-        apart = found.differences if reason == "diverged" else ()
-        return Miss(number, f"tool {name}", reason, "\n".join(lines), nearest, apart)
+        differing = found.differences if reason == "diverged" else ()
+        return Miss(number, f"tool {name}", reason, "\n".join(lines), nearest, differing)
 
     def _story(self, name: str, found: ToolNotFound) -> list[str]:
         if found.nearest is None and name in self._unended:
@@ -130,15 +130,15 @@ class ToolReplay:
         return [f"  it diverges from {named} at {where}", *_compared(found.differences)]
 
 
-def _compared(apart: Sequence[Difference]) -> Iterator[str]:
-    for position, one in enumerate(apart[:_SHOWN]):
+def _compared(differing: Sequence[Difference]) -> Iterator[str]:
+    for position, one in enumerate(differing[:_SHOWN]):
         if position:
             yield f"  and at {one.where}"
         recorded, live = excerpts(one)
         yield f"    {RECORDED}{recorded}"
         yield f"    {LIVE}{live}"
-    if len(apart) > _SHOWN:
-        yield f"  and at {len(apart) - _SHOWN} more places"
+    if len(differing) > _SHOWN:
+        yield f"  and at {len(differing) - _SHOWN} more places"
 
 
 def _as_exchange(result: RecordedToolResult) -> Exchange:

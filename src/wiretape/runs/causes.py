@@ -67,9 +67,9 @@ class CauseAssigner:
             self._assign(call)
 
     def _assign(self, call: ModelCall) -> None:
-        side_calls = self._side_calls.get(call.number)
-        if side_calls is not None:
-            self.causes[call.number] = Cause("side_call", side_calls.beside, detail=side_calls.detail)
+        side_call = self._side_calls.get(call.number)
+        if side_call is not None:
+            self.causes[call.number] = Cause("side_call", side_call.accompanies, detail=side_call.detail)
             return
         agent = self._agents[self._links[call.number].thread]
         cause = self._cause(call, self._links[call.number], agent)
@@ -86,14 +86,14 @@ class CauseAssigner:
             return known
         messages = call.request.messages
         user = last_words(messages[self._links[call.number].new_from :]) or last_words(messages) or _raw(messages)
-        beside = self._beside(user, call, agent)
-        if beside is not None:
-            return beside
+        accompanies = self._parallel_turn(user, call, agent)
+        if accompanies is not None:
+            return accompanies
         turn = OpenTurn(len(self.turns) + 1, user)
         self.turns.append(turn)
         return turn
 
-    def _beside(self, user: str, call: ModelCall, agent: AgentDraft) -> OpenTurn | None:
+    def _parallel_turn(self, user: str, call: ModelCall, agent: AgentDraft) -> OpenTurn | None:
         """The turn of another agent at work on the same user message: one question to several agents."""
         last = self.turns[-1] if self.turns else None
         if last is None or not user or last.user != user or agent.number in last.latest:
@@ -130,24 +130,26 @@ class CauseAssigner:
         if link.relation == "compaction":
             return self._compacted(call, link, agent)
         start = len(call.request.messages) - len(fresh)
-        spoken = self._agent_messages.spoken.get(call.number, ())
+        from_agents = self._agent_messages.from_agents.get(call.number, ())
         if call.number in self._joined:
             return Cause("report", self._joined[call.number][-1].from_call, (), "data_flow")
         trailing = fresh[after_answer(fresh) :]
         first = start + len(fresh) - len(trailing)
-        own = tuple(message for index, message in enumerate(trailing, first) if index not in spoken)
+        own = tuple(message for index, message in enumerate(trailing, first) if index not in from_agents)
         if last_words(own):
             return self._new_words(call, link, agent)
-        if spoken and not self._answered.get(call.number):
-            return self._heard(call, agent)
+        if from_agents and not self._answered.get(call.number):
+            return self._received(call, agent)
         return self._results(call, link, trailing)
 
-    def _heard(self, call: ModelCall, agent: AgentDraft) -> Cause:
+    def _received(self, call: ModelCall, agent: AgentDraft) -> Cause:
         """The cause of a call whose only new content is a message of another agent."""
-        heard = [link for link in self._agent_messages.heard.get(call.number, ()) if link.to_agent == agent.number]
-        if not heard:
+        received = [
+            link for link in self._agent_messages.received.get(call.number, ()) if link.to_agent == agent.number
+        ]
+        if not received:
             return Cause("continuation", self._links[call.number].parent, detail="another agent's message")
-        last = heard[-1]
+        last = received[-1]
         tools = (last.tool,) if last.tool is not None else ()
         if last.kind == "message" and parent_of(agent) is not None:
             return Cause("subagent", last.from_call, tools, last.basis, MESSAGE)

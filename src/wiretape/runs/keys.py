@@ -91,25 +91,25 @@ def atoms(message: Message) -> Iterator[Atom]:
 
 
 def _text(role: str, texts: list[str]) -> Iterator[Atom]:
-    said = "".join(texts).strip() if role == "assistant" else words("\n".join(texts))
-    told: tuple[Atom, ...] = ()
-    if role == "assistant" and _CALLS_AS_TEXT in said:
-        said, told = _calls_as_text(said)
-    if said:
-        yield ("text", role, said)
-    yield from told
+    text = "".join(texts).strip() if role == "assistant" else words("\n".join(texts))
+    call_atoms: tuple[Atom, ...] = ()
+    if role == "assistant" and _CALLS_AS_TEXT in text:
+        text, call_atoms = _calls_as_text(text)
+    if text:
+        yield ("text", role, text)
+    yield from call_atoms
 
 
-def _calls_as_text(said: str) -> tuple[str, tuple[Atom, ...]]:
+def _calls_as_text(text: str) -> tuple[str, tuple[Atom, ...]]:
     """The text before tool calls that a framework sends back as Python text, and the calls."""
-    before, _, after = said.rpartition(_CALLS_AS_TEXT)
+    before, _, after = text.rpartition(_CALLS_AS_TEXT)
     try:
         calls = ast.literal_eval(after.strip())
         functions = [call["function"] for call in calls]
-        told = tuple(("call", str(f["name"]), _respelled(f["arguments"])) for f in functions)
+        call_atoms = tuple(("call", str(f["name"]), _respelled(f["arguments"])) for f in functions)
     except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
-        return said, ()
-    return before.strip(), told
+        return text, ()
+    return before.strip(), call_atoms
 
 
 def _respelled(arguments: Json) -> str:

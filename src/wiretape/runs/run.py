@@ -73,7 +73,7 @@ def _assemble(
     places = {number: (thread.agent, thread.number) for thread in threads for number in thread.calls}
     agents = named_agents(assigner.agents) or ((Agent(0, "root"),) if calls else ())
     for number in side_calls:
-        places[number] = _place_beside(number, side_calls, places) or (0, len(threads))
+        places[number] = _place_of_accompanied(number, side_calls, places) or (0, len(threads))
     if any(thread == len(threads) for _, thread in places.values()):
         threads = (*threads, Thread(len(threads), 0, ()))  # side calls that accompany no call
     reached: dict[int, list[Link]] = {}
@@ -106,14 +106,14 @@ def _threads(
     )
 
 
-def _place_beside(
+def _place_of_accompanied(
     number: int, side_calls: Mapping[int, SideCall], places: Mapping[int, tuple[int, int]]
 ) -> tuple[int, int] | None:
     """Agent and thread of the call that a side call accompanies; None if it accompanies none."""
-    beside = side_calls[number].beside
-    if beside is not None and beside in side_calls:
-        beside = side_calls[beside].beside
-    return places.get(beside) if beside is not None else None
+    accompanies = side_calls[number].accompanies
+    if accompanies is not None and accompanies in side_calls:
+        accompanies = side_calls[accompanies].accompanies
+    return places.get(accompanies) if accompanies is not None else None
 
 
 def _step(

@@ -11,7 +11,7 @@ from wiretape.model.call import ModelCall
 from wiretape.runs.agent_identity import same_system, system_text
 from wiretape.runs.evidence import Identity
 from wiretape.runs.threads import ThreadDraft, ThreadPlace, failed
-from wiretape.runs.words import beside, last_words, user_words
+from wiretape.runs.words import last_words, side_call_purpose, user_words
 
 _BESIDE = 8  # calls between a side call and the call that it accompanies, at most
 _PURPOSES = (
@@ -26,7 +26,7 @@ _PURPOSES = (
 class SideCall:
     """A side call: the call that it accompanies, and its likely purpose. `plain`: its text states the purpose."""
 
-    beside: int | None
+    accompanies: int | None
     detail: str
     plain: bool = False
 
@@ -50,7 +50,7 @@ def find_side_calls(
         index = place[draft.calls[0]]
         call = calls[index]
         alone = len(draft.calls) == 1 and links[call.number].relation in ("first", "fork")
-        requested = beside(call.request.messages)
+        requested = side_call_purpose(call.request.messages)
         if alone and requested is not None:
             found[call.number] = SideCall(draft.from_call, requested, True)
         elif not alone or call.request.tools or call.tool_calls:
@@ -65,7 +65,7 @@ def find_side_calls(
 def _main(call: ModelCall, near: Sequence[ModelCall], identities: Mapping[int, Identity]) -> ModelCall | None:
     """The nearest call of an agent that a single call without tools accompanies."""
     able = [other for other in near if other.request.tools and other.kind == "inference"]
-    return next((other for other in _closest(able, call) if _stands_beside(call, other, identities)), None)
+    return next((other for other in _closest(able, call) if _accompanies(call, other, identities)), None)
 
 
 _KINDS = {
@@ -94,12 +94,12 @@ def _others(calls: Sequence[ModelCall], identities: Mapping[int, Identity]) -> d
         if call.kind != "inference":
             akin = inferences.get(identities[call.number].key, [])
             place = bisect_left(akin, call.number)
-            beside = akin[max(place - 1, 0)] if akin else None
-            found[call.number] = SideCall(beside, _KINDS[call.kind], True)
+            accompanies = akin[max(place - 1, 0)] if akin else None
+            found[call.number] = SideCall(accompanies, _KINDS[call.kind], True)
     return found
 
 
-def _stands_beside(call: ModelCall, main: ModelCall, identities: Mapping[int, Identity]) -> bool:
+def _accompanies(call: ModelCall, main: ModelCall, identities: Mapping[int, Identity]) -> bool:
     """Whether a single call without tools accompanies a call of an agent with tools."""
     if same_system(call.request, main.request) and system_text(call.request):
         return False

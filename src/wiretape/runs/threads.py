@@ -16,7 +16,7 @@ from wiretape.runs.evidence import Identity, identity, retry_count
 from wiretape.runs.histories import HistoryPath, HistoryTree
 from wiretape.runs.keys import ContentKeys
 from wiretape.runs.toolnames import hands_over
-from wiretape.runs.words import after_answer, answer_text, beside, user_words
+from wiretape.runs.words import after_answer, answer_text, side_call_purpose, user_words
 
 Relation: TypeAlias = Literal["first", "continues", "retry", "fork", "compaction", "handoff"]
 _SUMMARY = 40  # characters of the shortest answer that is recognized in a later first message
@@ -112,7 +112,7 @@ class ThreadBuilder:
         link = self._place(call, path, previous)
         if self._handed_over(link, call):
             link = replace(link, relation="handoff", detail=None)
-        elif link.relation == "continues" and beside(call.request.messages):
+        elif link.relation == "continues" and side_call_purpose(call.request.messages):
             link = replace(link, relation="fork")  # a later call continues the earlier one
         self._commit(call, link, path)
         return self.links[call.number]

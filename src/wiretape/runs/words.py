@@ -89,7 +89,7 @@ def is_result_as_text(message: Message) -> bool:
     return message.role == "user" and _RESULT_AS_TEXT.match(first.strip()) is not None
 
 
-def beside(messages: tuple[Message, ...]) -> str | None:
+def side_call_purpose(messages: tuple[Message, ...]) -> str | None:
     """The purpose of a harness's side call, if the last message is one."""
     text = text_of(messages[-1]) if messages and messages[-1].role == "user" else ""
     return next((name for opening, name in _BESIDE.items() if text.startswith(opening)), None)

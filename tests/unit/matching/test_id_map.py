@@ -9,7 +9,7 @@ import pytest
 from tests.support.replaying import calls, chat, exchange, live, reply, result, said, session, stream, user
 
 from wiretape.compare.difference import Difference, Tier
-from wiretape.matching.id_map import IdMap, apart
+from wiretape.matching.id_map import IdMap, common_ends
 from wiretape.matching.values import Answer
 from wiretape.model.http import Exchange, JsonBody, Request, Response, StreamBody, TextBody, WsMessage, body_bytes
 
@@ -177,7 +177,7 @@ def test_text_answers_are_mapped_too() -> None:
     ],
 )
 def test_what_is_apart_lies_between_whole_words(one: str, other: str, expected: tuple[int, int]) -> None:
-    start, end = apart(one, other)
+    start, end = common_ends(one, other)
     assert one[:start] == other[:start]
     assert one[len(one) - end :] == other[len(other) - end :]
     assert start + end <= min(len(one), len(other))

@@ -146,7 +146,7 @@ class WebSocketReplay:
             return frame(PONG, bytes(event.data))  # type: ignore[arg-type]
         if event.kind == "message":
             with self._lock:
-                self._play.heard(event.data)
+                self._play.receive(event.data)
             if self._on_message is not None:
                 self._on_message(event.data)
         return b""

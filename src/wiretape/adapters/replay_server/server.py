@@ -154,7 +154,7 @@ class ReplayHandler:
 
     async def _play_socket(self, connection: HttpConnection, request: LiveRequest, play: SocketPlay) -> None:
         def report() -> None:
-            for outcome in play.news():
+            for outcome in play.new_outcomes():
                 self._report(outcome)
 
         hold = None

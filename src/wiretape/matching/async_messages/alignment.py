@@ -31,72 +31,72 @@ class Alignment:
     _compared: dict[int, tuple[list[HistoryPart], list[HistoryPart]]] = field(
         default_factory=dict
     )  # by thread: the blocks compared last
-    _told: set[tuple[int, int, int, str]] = field(default_factory=set)
+    _reported: set[tuple[int, int, int, str]] = field(default_factory=set)
 
-    def apart(self, found: AsyncMatch, probe: Probe) -> tuple[list[Difference], list[Difference]]:
+    def differing(self, found: AsyncMatch, probe: Probe) -> tuple[list[Difference], list[Difference]]:
         """The differences of the blocks, and those of the positions."""
         live = probe.call(self.memo)
         assert live is not None
         recorded, thread = found.call, found.thread
         own = members_of_messages(recorded.request) | members_of_messages(live)
         value = recorded.recorded.probe.value
-        apart = list(self.differences.between(without_members(value, own), without_members(probe.value, own)))
+        differing = list(self.differences.between(without_members(value, own), without_members(probe.value, own)))
         before = self._compared.get(id(thread), ([], []))
-        start = min(common_run(before[0], recorded.course.kept), common_run(before[1], found.course.kept))
-        self._compared[id(thread)] = recorded.course.kept, found.course.kept
-        ours = Side(value, recorded.request, recorded.course)
-        theirs = Side(probe.value, live, found.course)
-        for n in range(start, min(len(ours.course.kept), len(theirs.course.kept))):
-            apart += self.differences.of_pair(ours.kept(n), theirs.kept(n), theirs.kept_at(n))
-        return [*apart, *self._words_of_moved(thread, theirs)], list(self._moved(found, theirs))
+        start = min(common_run(before[0], recorded.history.kept), common_run(before[1], found.history.kept))
+        self._compared[id(thread)] = recorded.history.kept, found.history.kept
+        ours = Side(value, recorded.request, recorded.history)
+        theirs = Side(probe.value, live, found.history)
+        for n in range(start, min(len(ours.history.kept), len(theirs.history.kept))):
+            differing += self.differences.of_pair(ours.kept(n), theirs.kept(n), theirs.kept_at(n))
+        return [*differing, *self._words_of_moved(thread, theirs)], list(self._moved(found, theirs))
 
     def _words_of_moved(self, thread: AsyncThread, live: Side) -> Iterator[Difference]:
-        for stood in live.course.came:
-            call, there = thread.stood[stood.kind, stood.nth]
-            recorded = Side(call.recorded.probe.value, call.request, call.course)
-            yield from self.differences.of_pair(recorded.at(there), live.at(stood), live.place(stood))
+        for async_part in live.history.async_parts:
+            call, there = thread.async_part[async_part.kind, async_part.nth]
+            recorded = Side(call.recorded.probe.value, call.request, call.history)
+            yield from self.differences.of_pair(recorded.at(there), live.at(async_part), live.place(async_part))
 
     def _moved(self, found: AsyncMatch, live: Side) -> Iterator[Difference]:
         thread = found.thread
-        recorded = Side(found.call.recorded.probe.value, found.call.request, found.call.course)
-        ours = {(stood.kind, stood.nth): stood for stood in recorded.course.came}
-        theirs = {(stood.kind, stood.nth): stood for stood in live.course.came}
+        recorded = Side(found.call.recorded.probe.value, found.call.request, found.call.history)
+        ours = {(async_part.kind, async_part.nth): async_part for async_part in recorded.history.async_parts}
+        theirs = {(async_part.kind, async_part.nth): async_part for async_part in live.history.async_parts}
         if found.again and self._is_new(thread, next(iter(theirs)), f"again {len(theirs)}"):
             was = f"answered once, with {plural(len(ours), 'message')} that came of themselves"
             yield Difference("its answer (given again)", was, f"asked again, with {plural(len(theirs), 'message')}")
-        for key, stood in theirs.items():
+        for key, async_part in theirs.items():
             there = ours.get(key)
-            if there is not None and (there.after, there.joined) == (stood.after, stood.joined):
+            if there is not None and (there.after, there.joined) == (async_part.after, async_part.joined):
                 continue
             if self._is_new(thread, key, "elsewhere" if there is not None else "early"):
-                call, first = (found.call, there) if there is not None else thread.stood[key]
-                side = Side(call.recorded.probe.value, call.request, call.course)
+                call, first = (found.call, there) if there is not None else thread.async_part[key]
+                side = Side(call.recorded.probe.value, call.request, call.history)
                 yield Difference(
-                    f"{live.place(stood)} (moved)",
-                    f"at {side.place(first)}, from {call.recorded.reference} on: {_said(side.at(first))}",
-                    f"at {live.place(stood)}: {_said(live.at(stood))}",
+                    f"{live.place(async_part)} (moved)",
+                    f"at {side.place(first)}, from {call.recorded.reference} on: {_text_of(side.at(first))}",
+                    f"at {live.place(async_part)}: {_text_of(live.at(async_part))}",
                 )
-        for key, stood in ours.items():
+        for key, async_part in ours.items():
             if key not in theirs and self._is_new(thread, key, "late"):
-                yield Difference(f"{recorded.place(stood)} (moved)", _said(recorded.at(stood)), NOT_YET)
+                yield Difference(f"{recorded.place(async_part)} (moved)", _text_of(recorded.at(async_part)), NOT_YET)
         yield from self._fewer_or_more(thread, recorded, live)
 
     def _fewer_or_more(self, thread: AsyncThread, recorded: Side, live: Side) -> Iterator[Difference]:
         """Answers to asynchronous messages that only one of the runs has."""
-        ours = {(stood.kind, stood.nth): stood for stood in recorded.course.passing}
-        theirs = {(stood.kind, stood.nth): stood for stood in live.course.passing}
-        for key, stood in ours.items():
+        ours = {(async_part.kind, async_part.nth): async_part for async_part in recorded.history.passing}
+        theirs = {(async_part.kind, async_part.nth): async_part for async_part in live.history.passing}
+        for key, async_part in ours.items():
             if key not in theirs and self._is_new(thread, key, "fewer"):
-                yield Difference(f"{recorded.place(stood)} (passed over)", recorded.at(stood), ABSENT)
-        for key, stood in theirs.items():
+                yield Difference(f"{recorded.place(async_part)} (passed over)", recorded.at(async_part), ABSENT)
+        for key, async_part in theirs.items():
             if key not in ours and self._is_new(thread, key, "more"):
-                yield Difference(f"{live.place(stood)} (given again)", ABSENT, live.at(stood))
+                yield Difference(f"{live.place(async_part)} (given again)", ABSENT, live.at(async_part))
 
     def _is_new(self, thread: AsyncThread, key: tuple[int, int], how: str) -> bool:
-        told = (id(thread), *key, how)
-        if told in self._told:
+        detected = (id(thread), *key, how)
+        if detected in self._reported:
             return False
-        self._told.add(told)
+        self._reported.add(detected)
         return True
 
 
@@ -106,19 +106,19 @@ class Side:
 
     value: Json
     request: CallRequest
-    course: ThreadHistory
+    history: ThreadHistory
 
     def kept(self, n: int) -> Json:
-        return self._value(self.course.kept[n], self.kept_at(n))
+        return self._value(self.history.kept[n], self.kept_at(n))
 
     def kept_at(self, n: int) -> str:
-        return self.request.path(self.course.kept_in[n]) + self.course.kept[n].path
+        return self.request.path(self.history.kept_in[n]) + self.history.kept[n].path
 
-    def place(self, stood: AsyncMessage) -> str:
-        return self.request.path(stood.message)
+    def place(self, async_part: AsyncMessage) -> str:
+        return self.request.path(async_part.message)
 
-    def at(self, stood: AsyncMessage) -> Json:
-        return self._value(stood.piece, self.place(stood) + stood.piece.path)
+    def at(self, async_part: AsyncMessage) -> Json:
+        return self._value(async_part.piece, self.place(async_part) + async_part.piece.path)
 
     def _value(self, piece: HistoryPart, where: str) -> Json:
         return piece.text if piece.part else at_path(self.value, where)
@@ -129,5 +129,5 @@ def members_of_messages(request: CallRequest) -> frozenset[str]:
     return frozenset(name.partition(".")[0].partition("[")[0] for _, name in request.segments)
 
 
-def _said(value: Json) -> str:
+def _text_of(value: Json) -> str:
     return value if isinstance(value, str) else text_of(value)

@@ -49,16 +49,16 @@ def detect_threads(
         here = [steps[number] for number in thread.calls if steps[number].call.exchange in by_exchange]
         if len(here) < 2:
             continue  # only its first call
-        told = DetectedThread([by_exchange[step.call.exchange] for step in here], [])
+        detected = DetectedThread([by_exchange[step.call.exchange] for step in here], [])
         others = [text for number, texts in said.items() if number != thread.number for text in texts]
-        reader = _Reader(told, others, pieces)
-        for step, recorded in zip(here, told.calls, strict=True):
+        reader = _Reader(detected, others, pieces)
+        for step, recorded in zip(here, detected.calls, strict=True):
             request = recorded.probe.call(memo)
             if request is None:
                 break
             reader.read(step, request)
-        if len(told.requests) == len(here) and any(told.inserted):
-            yield told
+        if len(detected.requests) == len(here) and any(detected.inserted):
+            yield detected
 
 
 def _sayings(run: Run) -> dict[int, list[str]]:
@@ -79,32 +79,32 @@ def _sayings(run: Run) -> dict[int, list[str]]:
 class _Reader:
     """Reads the requests of one thread in their order."""
 
-    def __init__(self, told: DetectedThread, others: Sequence[str], pieces: HistoryParts) -> None:
-        self._told = told
+    def __init__(self, detected: DetectedThread, others: Sequence[str], pieces: HistoryParts) -> None:
+        self._reported = detected
         self._others = others
         self._pieces = pieces
         self._ids: set[str] = set()  # in the arguments and results of the thread's tools
 
     def read(self, step: Step, request: CallRequest) -> None:
-        told, messages = self._told, request.messages
+        detected, messages = self._reported, request.messages
         start = step.new_from - (len(step.call.request.messages) - len(messages))
-        begun = bool(told.requests)
+        begun = bool(detected.requests)
         found: list[tuple[int, HistoryPart]] = []
         for n in range(max(0, start), len(messages)) if begun and start >= 0 else ():
-            found += [(n, piece) for piece in self._came(messages[n])]
+            found += [(n, piece) for piece in self._asynchronous_parts(messages[n])]
             self._note(messages[n : n + 1])
         if not begun:
             self._note(messages)
-        told.requests.append(request)
-        told.inserted.append(found)
+        detected.requests.append(request)
+        detected.inserted.append(found)
         self._note_answer(step)
 
-    def _came(self, message: Message) -> Iterator[HistoryPart]:
+    def _asynchronous_parts(self, message: Message) -> Iterator[HistoryPart]:
         """The asynchronous parts of a message."""
         if message.role in ("assistant", "tool") or is_result_as_text(message):
             return
         pieces = [piece for piece in self._pieces.of(message) if not piece.tool]
-        shown = [piece.text is not None and self._is_told(piece.text) for piece in pieces]
+        shown = [piece.text is not None and self._is_asynchronous(piece.text) for piece in pieces]
         if message.role not in _SPOKEN:
             yield from pieces
             return
@@ -112,7 +112,7 @@ class _Reader:
             if evident or (piece.text is None and any(shown)):
                 yield piece
 
-    def _is_told(self, text: str) -> bool:
+    def _is_asynchronous(self, text: str) -> bool:
         if text.strip() and not words(text):
             return True
         if any(match[0] in self._ids for match in ID_LIKE.finditer(text)):
@@ -130,7 +130,7 @@ class _Reader:
             self._ids.update(match[0] for match in ID_LIKE.finditer(call.arguments))
         answer = step.call.response.messages if step.call.response is not None else ()
         if asks_for_nothing(answer):
-            self._told.passing += [piece for message in answer for piece in self._pieces.of(message)]
+            self._reported.passing += [piece for message in answer for piece in self._pieces.of(message)]
 
 
 def asks_for_nothing(answer: Sequence[Message]) -> bool:

@@ -138,8 +138,8 @@ class ThreadHistory:
     kept: list[HistoryPart]
     kept_in: list[int]  # the message index of each
     kept_to: list[int]
-    came: list[AsyncMessage]
-    came_to: list[int]
+    async_parts: list[AsyncMessage]
+    async_to: list[int]
     passing: list[AsyncMessage]  # parts of answers that another run may have fewer or more of
     passing_to: list[int]
     names: dict[str, int]  # ids, numbered by first appearance
@@ -156,7 +156,7 @@ class ThreadHistory:
 
     @property
     def counts(self) -> Counter[int]:
-        return Counter(stood.kind for stood in self.came)
+        return Counter(async_part.kind for async_part in self.async_parts)
 
 
 @dataclass(slots=True, eq=False)
@@ -166,7 +166,7 @@ class _Steps:
     node: int
     kept: list[HistoryPart]
     kept_in: list[int]
-    came: list[AsyncMessage]
+    async_parts: list[AsyncMessage]
     passing: list[AsyncMessage]
     seen: Counter[int]
     names: dict[str, int]
@@ -195,26 +195,26 @@ class ThreadHistories:
 
     def _walk(self, messages: Sequence[Message], number: Number, grow: bool) -> ThreadHistory:
         base, common = self._nearest(messages)
-        course = _begun(messages, base, common)
+        history = _begun(messages, base, common)
         steps = _Steps(
-            course.nodes[-1],
-            course.kept,
-            course.kept_in,
-            course.came,
-            course.passing,
-            Counter(stood.kind for stood in (*course.came, *course.passing)),
-            course.names,
+            history.nodes[-1],
+            history.kept,
+            history.kept_in,
+            history.async_parts,
+            history.passing,
+            Counter(async_part.kind for async_part in (*history.async_parts, *history.passing)),
+            history.names,
         )
         for n in range(common, len(messages)):
             for place, piece in enumerate(self._pieces.of(messages[n])):
                 self._take(steps, n, piece, place > 0, number, grow)
-            course.nodes.append(steps.node)
-            course.kept_to.append(len(steps.kept))
-            course.came_to.append(len(steps.came))
-            course.passing_to.append(len(steps.passing))
-            course.names_to.append(len(steps.names))
-        self._recent.append(course)
-        return course
+            history.nodes.append(steps.node)
+            history.kept_to.append(len(steps.kept))
+            history.async_to.append(len(steps.async_parts))
+            history.passing_to.append(len(steps.passing))
+            history.names_to.append(len(steps.names))
+        self._recent.append(history)
+        return history
 
     def _take(self, steps: _Steps, n: int, piece: HistoryPart, joined: bool, number: Number, grow: bool) -> None:
         kind = number(piece.template, True)
@@ -239,15 +239,15 @@ class ThreadHistories:
             return None
         if piece.role == "assistant":
             return steps.passing if kind in self._passing else None
-        return steps.came if steps.seen[kind] < self._movable[kind] else None
+        return steps.async_parts if steps.seen[kind] < self._movable[kind] else None
 
     def _nearest(self, messages: Sequence[Message]) -> tuple[ThreadHistory | None, int]:
         best: ThreadHistory | None = None
         longest = 0
-        for course in reversed(self._recent):
-            common = common_run(course.messages, messages)
+        for history in reversed(self._recent):
+            common = common_run(history.messages, messages)
             if common > longest:
-                best, longest = course, common
+                best, longest = history, common
         return best, longest
 
 
@@ -255,15 +255,15 @@ def _begun(messages: Sequence[Message], base: ThreadHistory | None, common: int)
     """A history with the first `common` messages of another one."""
     if base is None:
         return ThreadHistory(messages, [0], [], [], [0], [], [0], [], [0], {}, [0])
-    kept, came, passing = base.kept_to[common], base.came_to[common], base.passing_to[common]
+    kept, async_parts, passing = base.kept_to[common], base.async_to[common], base.passing_to[common]
     return ThreadHistory(
         messages,
         base.nodes[: common + 1],
         base.kept[:kept],
         base.kept_in[:kept],
         base.kept_to[: common + 1],
-        base.came[:came],
-        base.came_to[: common + 1],
+        base.async_parts[:async_parts],
+        base.async_to[: common + 1],
         base.passing[:passing],
         base.passing_to[: common + 1],
         dict(islice(base.names.items(), base.names_to[common])),

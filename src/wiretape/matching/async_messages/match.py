@@ -28,24 +28,24 @@ class ThreadCall:
 
     recorded: RecordedExchange
     request: CallRequest
-    course: ThreadHistory
+    history: ThreadHistory
     head: object
     had: Counter[int]
-    silent: bool  # its answer is only text: repeating it has no effect
+    text_only: bool  # its answer is only text: repeating it has no effect
 
 
 @dataclass(slots=True, eq=False)
 class AsyncThread:
     """A recorded thread with asynchronous messages."""
 
-    courses: ThreadHistories
+    histories: ThreadHistories
     opening: int
     calls: list[ThreadCall] = field(default_factory=list)
     at: dict[int, list[ThreadCall]] = field(default_factory=dict)  # by the node at which they end
-    stood: dict[tuple[int, int], tuple[ThreadCall, AsyncMessage]] = field(
+    async_part: dict[tuple[int, int], tuple[ThreadCall, AsyncMessage]] = field(
         default_factory=dict
     )  # the first position of each
-    heard: dict[int, Counter[int]] = field(
+    received: dict[int, Counter[int]] = field(
         default_factory=dict
     )  # by order of a played call: the messages of the live one
 
@@ -56,7 +56,7 @@ class AsyncMatch:
 
     thread: AsyncThread
     call: ThreadCall
-    course: ThreadHistory
+    history: ThreadHistory
     again: bool = False
     already: bool = False
 
@@ -66,42 +66,42 @@ class AsyncIndex:
 
     def __init__(
         self,
-        told: Iterable[DetectedThread],
+        detected: Iterable[DetectedThread],
         index: CallIndex,
         pieces: HistoryParts,
         memo: Memo,
         played: bytearray,
-        silent: Container[int],
+        text_only: Container[int],
     ) -> None:
-        """`silent`: orders of the calls whose answers are only text."""
+        """`text_only`: orders of the calls whose answers are only text."""
         self._index = index
         self._pieces = pieces
         self._memo = memo
         self._played = played
         self._by_opening: dict[int, dict[tuple[int, ...], list[AsyncThread]]] = {}
-        for one in told:
-            self._learn(one, silent)
+        for one in detected:
+            self._learn(one, text_only)
 
-    def _learn(self, told: DetectedThread, silent: Container[int]) -> None:
+    def _learn(self, detected: DetectedThread, text_only: Container[int]) -> None:
         learn = self._index.level.learn
         movable: Counter[int] = Counter()
-        for found in told.inserted:
+        for found in detected.inserted:
             movable.update(learn(piece.template) for _, piece in found)
-        passing = frozenset(learn(piece.template) for piece in told.passing)
-        opening = len(told.requests[0].messages)
+        passing = frozenset(learn(piece.template) for piece in detected.passing)
+        opening = len(detected.requests[0].messages)
         thread = AsyncThread(ThreadHistories(self._pieces, opening, movable, passing), opening)
-        for recorded, request in zip(told.calls, told.requests, strict=True):
+        for recorded, request in zip(detected.calls, detected.requests, strict=True):
             if request.previous_response_id is not None:
                 return  # the provider stores the history, so positions are unknown
-            course = thread.courses.grow(request.messages, learn)
+            history = thread.histories.grow(request.messages, learn)
             head = self._index.head(recorded.probe, learn)
-            call = ThreadCall(recorded, request, course, head, course.counts, recorded.order in silent)
+            call = ThreadCall(recorded, request, history, head, history.counts, recorded.order in text_only)
             thread.calls.append(call)
-            thread.at.setdefault(course.end, []).append(call)
-            for stood in course.came:
-                thread.stood.setdefault((stood.kind, stood.nth), (call, stood))
-        thread.courses.forget_recent()
-        kinds = self._kinds(told.requests[0].messages)
+            thread.at.setdefault(history.end, []).append(call)
+            for async_part in history.async_parts:
+                thread.async_part.setdefault((async_part.kind, async_part.nth), (call, async_part))
+        thread.histories.forget_recent()
+        kinds = self._kinds(detected.requests[0].messages)
         self._by_opening.setdefault(opening, {}).setdefault(kinds, []).append(thread)
 
     def _kinds(self, messages: Sequence[Message]) -> tuple[int, ...]:
@@ -122,34 +122,34 @@ class AsyncIndex:
         already: AsyncMatch | None = None
         head: object = None
         for thread in self.threads(request):
-            course = thread.courses.follow(request.messages, self._index.level.find)
-            if course.end == NOWHERE or course.end not in thread.at:
+            history = thread.histories.follow(request.messages, self._index.level.find)
+            if history.end == NOWHERE or history.end not in thread.at:
                 continue
             head = head or self._index.head(probe, self._index.level.find)
-            found = self._choose(thread, course, [call for call in thread.at[course.end] if call.head == head])
+            found = self._choose(thread, history, [call for call in thread.at[history.end] if call.head == head])
             if found is not None and not found.already:
                 return found
             already = already or found
         return already
 
-    def _choose(self, thread: AsyncThread, course: ThreadHistory, alike: Sequence[ThreadCall]) -> AsyncMatch | None:
+    def _choose(self, thread: AsyncThread, history: ThreadHistory, alike: Sequence[ThreadCall]) -> AsyncMatch | None:
         """Choose among `alike`, the thread's calls with this history, in order, after the last played one."""
-        counts = course.counts
+        counts = history.counts
         last = max((n for n, call in enumerate(alike) if self._played[call.recorded.order]), default=-1)
         before = alike[last] if last >= 0 else None
-        heard = thread.heard.get(before.recorded.order, before.had) if before is not None else None
+        received = thread.received.get(before.recorded.order, before.had) if before is not None else None
         onward = alike[last + 1 :]
         fitting = [call for call in onward if call.had <= counts]
         if fitting:
             most = max(call.had.total() for call in fitting)
-            return AsyncMatch(thread, next(call for call in fitting if call.had.total() == most), course)
-        if onward and heard != counts:
-            return AsyncMatch(thread, onward[0], course)
+            return AsyncMatch(thread, next(call for call in fitting if call.had.total() == most), history)
+        if onward and received != counts:
+            return AsyncMatch(thread, onward[0], history)
         if before is None:
             return None
-        if heard is not None and heard < counts and before.silent:
-            return AsyncMatch(thread, before, course, again=True)
-        return AsyncMatch(thread, before, course, already=True)
+        if received is not None and received < counts and before.text_only:
+            return AsyncMatch(thread, before, history, again=True)
+        return AsyncMatch(thread, before, history, already=True)
 
     def nearest(self, probe: Probe) -> AsyncMatch | None:
         """The call nearest to a missed request, without regard to positions of asynchronous messages."""
@@ -158,16 +158,16 @@ class AsyncIndex:
             return None
         best: tuple[tuple[int, bool, int, int], AsyncMatch] | None = None
         for thread in self.threads(request):
-            course = thread.courses.follow(request.messages, self._index.level.find)
-            node = course.nodes[course.depth]
+            history = thread.histories.follow(request.messages, self._index.level.find)
+            node = history.nodes[history.depth]
             for call in thread.calls:
-                if node in call.course.nodes:
-                    length = abs(len(call.course.kept) - len(course.kept))
-                    rank = (-course.depth, bool(self._played[call.recorded.order]), length, call.recorded.order)
+                if node in call.history.nodes:
+                    length = abs(len(call.history.kept) - len(history.kept))
+                    rank = (-history.depth, bool(self._played[call.recorded.order]), length, call.recorded.order)
                     if best is None or rank < best[0]:
-                        best = rank, AsyncMatch(thread, call, course)
+                        best = rank, AsyncMatch(thread, call, history)
         return best[1] if best is not None else None
 
     def note(self, found: AsyncMatch) -> None:
         """Note that the call was played for the live request."""
-        found.thread.heard[found.call.recorded.order] = found.course.counts
+        found.thread.received[found.call.recorded.order] = found.history.counts

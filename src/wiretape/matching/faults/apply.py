@@ -81,13 +81,13 @@ class Fault:
 class FaultPlan:
     """The faults of each recorded call. An attempt gets the next one that breaks the answer, else all that delay it."""
 
-    __slots__ = ("_aimed", "_came", "_left")
+    __slots__ = ("_aimed", "_injected", "_left")
 
     def __init__(self, aimed: Mapping[Hashable, Sequence[Fault]]) -> None:
         """`aimed`: the faults by recorded call: by order for HTTP, by `call_key` for a WebSocket."""
         self._aimed = {order: tuple(faults) for order, faults in aimed.items()}
         self._left = {order: [fault.times for fault in faults] for order, faults in self._aimed.items()}
-        self._came: set[Fault] = set()
+        self._injected: set[Fault] = set()
 
     def next(self, order: Hashable) -> tuple[Fault, ...]:
         """The faults of the next attempt."""
@@ -101,7 +101,7 @@ class FaultPlan:
             due = [breaking]
         for position in due:
             left[position] -= 1
-            self._came.add(faults[position])
+            self._injected.add(faults[position])
         return tuple(faults[position] for position in due)
 
     def delayed(self, order: Hashable) -> bool:
@@ -110,10 +110,10 @@ class FaultPlan:
         return any(not fault.breaks and n < fault.times for fault, n in zip(faults, left, strict=True))
 
     @property
-    def never_came(self) -> list[Fault]:
+    def not_injected(self) -> list[Fault]:
         """The faults that no attempt got, in the order given."""
         every = dict.fromkeys(fault for faults in self._aimed.values() for fault in faults)
-        return [fault for fault in every if fault not in self._came]
+        return [fault for fault in every if fault not in self._injected]
 
 
 def paced(milliseconds: float, pace: float) -> float:
@@ -129,63 +129,63 @@ def slowed(pace: float, faults: Sequence[Fault]) -> float:
     return pace
 
 
-def apply_faults(shown: Playback, faults: Sequence[Fault]) -> Playback:
+def apply_faults(playback: Playback, faults: Sequence[Fault]) -> Playback:
     """The playback with its faults."""
     for fault in faults:
-        shown = _marred(shown, fault.effect)
-    return shown
+        playback = _marred(playback, fault.effect)
+    return playback
 
 
-def _marred(shown: Playback, effect: Effect) -> Playback:
+def _marred(playback: Playback, effect: Effect) -> Playback:
     match effect:
         case ErrorStatus() | Slow():
-            return shown  # an error status replaces the answer, and `slowed` applies slowness
+            return playback  # an error status replaces the answer, and `slowed` applies slowness
         case Reset(event=None):
-            return replace(shown, status=None, headers=(), pieces=(), streamed=False, cut=True, reset=True)
+            return replace(playback, status=None, headers=(), pieces=(), streamed=False, cut=True, reset=True)
         case Cut(event=event) | Reset(event=event):
-            return _broken_off(shown, event, reset=isinstance(effect, Reset))
+            return _broken_off(playback, event, reset=isinstance(effect, Reset))
         case Stall(event=None, ms=ms):
-            return replace(shown, pause=shown.pause + (FOREVER_MS if ms is None else ms))
+            return replace(playback, pause=playback.pause + (FOREVER_MS if ms is None else ms))
         case Stall(event=event, ms=ms):
-            return _stalled(shown, event or 0, ms)
+            return _stalled(playback, event or 0, ms)
         case _:
             assert_never(effect)
 
 
-def _broken_off(shown: Playback, event: int | None, reset: bool) -> Playback:
-    if shown.status is None:
-        return replace(shown, reset=reset)
-    shown = _in_pieces(shown)
-    at = _place(shown.pieces, count_events(shown.pieces) // 2 if event is None else event)
-    return replace(shown, pieces=shown.pieces[:at], cut=True, linger=False, reset=reset)
+def _broken_off(playback: Playback, event: int | None, reset: bool) -> Playback:
+    if playback.status is None:
+        return replace(playback, reset=reset)
+    playback = _in_pieces(playback)
+    at = _place(playback.pieces, count_events(playback.pieces) // 2 if event is None else event)
+    return replace(playback, pieces=playback.pieces[:at], cut=True, linger=False, reset=reset)
 
 
-def _stalled(shown: Playback, event: int, ms: float | None) -> Playback:
-    if shown.status is None:
-        return replace(shown, pause=shown.pause + (FOREVER_MS if ms is None else ms))
-    shown = _in_pieces(shown)
-    at = _place(shown.pieces, event)
-    before, after = list(shown.pieces[:at]), list(shown.pieces[at:])
+def _stalled(playback: Playback, event: int, ms: float | None) -> Playback:
+    if playback.status is None:
+        return replace(playback, pause=playback.pause + (FOREVER_MS if ms is None else ms))
+    playback = _in_pieces(playback)
+    at = _place(playback.pieces, event)
+    before, after = list(playback.pieces[:at]), list(playback.pieces[at:])
     if ms is None:
-        waits = replace(shown.pieces[0], pause=FOREVER_MS, data=b"") if shown.pieces else None
-        return replace(shown, pieces=[*before, *([waits] if waits else [])], cut=True)
+        waits = replace(playback.pieces[0], pause=FOREVER_MS, data=b"") if playback.pieces else None
+        return replace(playback, pieces=[*before, *([waits] if waits else [])], cut=True)
     if not after:  # the end of the answer is late
         after = [replace(before[-1], pause=0.0, data=b"")] if before else []
     late = [replace(piece, pause=piece.pause + (0 if n else ms)) for n, piece in enumerate(after)]
-    return replace(shown, pieces=[*before, *late])
+    return replace(playback, pieces=[*before, *late])
 
 
-def _in_pieces(shown: Playback) -> Playback:
+def _in_pieces(playback: Playback) -> Playback:
     """A body that is not streamed, in two halves: the first half counts as its only event."""
-    if shown.streamed:
-        return shown
-    data = b"".join(piece.data for piece in shown.pieces)
-    if not shown.pieces:
-        return replace(shown, streamed=True)
+    if playback.streamed:
+        return playback
+    data = b"".join(piece.data for piece in playback.pieces)
+    if not playback.pieces:
+        return replace(playback, streamed=True)
     half = len(data) // 2
-    halves = [replace(shown.pieces[0], data=data[:half]), replace(shown.pieces[0], pause=0.0, data=data[half:])]
-    headers = [(name, value) for name, value in shown.headers if name != "content-length"]
-    return replace(shown, headers=headers, pieces=halves, streamed=True)
+    halves = [replace(playback.pieces[0], data=data[:half]), replace(playback.pieces[0], pause=0.0, data=data[half:])]
+    headers = [(name, value) for name, value in playback.headers if name != "content-length"]
+    return replace(playback, headers=headers, pieces=halves, streamed=True)
 
 
 def _place(pieces: Sequence[Chunk], event: int) -> int:

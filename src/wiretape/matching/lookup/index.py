@@ -108,7 +108,7 @@ class LookupKey:
     """A request's key in a tier, and the path of its conversation in the trie."""
 
     key: Hashable
-    way: TriePath | None = None
+    path: TriePath | None = None
 
 
 class Index(Protocol):
@@ -188,24 +188,24 @@ class CallIndex:
         self._nearest.clear()
         place = self._place(probe, learn, follow)
         self.pool.put(place.key, probe.address.host, order)
-        if place.way is not None:
-            self._ends.setdefault(place.way.end, []).append(order)
-            self._lengths[order] = len(place.way.items)
+        if place.path is not None:
+            self._ends.setdefault(place.path.end, []).append(order)
+            self._lengths[order] = len(place.path.items)
 
     def length(self, order: int) -> int:
         """The number of messages in a recorded request."""
         return self._lengths.get(order, 0)
 
-    def nearest(self, way: TriePath) -> list[int]:
+    def nearest(self, path: TriePath) -> list[int]:
         """The recorded calls with the longest common prefix."""
-        if way.root == NOWHERE:
+        if path.root == NOWHERE:
             return []
-        if way.end != NOWHERE and way.end in self._ends:
-            return self._ends[way.end]
-        known = self._nearest.get(way.last)
+        if path.end != NOWHERE and path.end in self._ends:
+            return self._ends[path.end]
+        known = self._nearest.get(path.last)
         if known is None:
-            onward = [self.trie.owner(child) for child in self.trie.children(way.last)]
-            known = self._nearest[way.last] = sorted({*onward, *self._ends.get(way.last, ())})
+            onward = [self.trie.owner(child) for child in self.trie.children(path.last)]
+            known = self._nearest[path.last] = sorted({*onward, *self._ends.get(path.last, ())})
         return known
 
     def place(self, probe: Probe) -> LookupKey:
@@ -246,8 +246,8 @@ class CallIndex:
             query = number(["query", where.query], False)
             body = number(["body", loose(probe.value)], False)
             return LookupKey((where.method, number(["path", where.path], False), query, body))
-        way = follow((probe.format.name, where.tail), call.messages)
-        return LookupKey((self.head(probe, number), way.end), way)
+        path = follow((probe.format.name, where.tail), call.messages)
+        return LookupKey((self.head(probe, number), path.end), path)
 
     def head(self, probe: Probe, number: Callable[[Json, bool], int]) -> Hashable:
         """The key of everything in a model call's request except its conversation."""

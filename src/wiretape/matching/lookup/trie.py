@@ -100,8 +100,8 @@ class Trie:
         base, common = self._nearest(root, items)
         if base is not None and common == len(items) == len(base.items):
             return base
-        way = _begun(root, items, base, common)
-        nodes, seen, names = way.nodes, way.seen, way.names
+        path = _begun(root, items, base, common)
+        nodes, seen, names = path.nodes, path.seen, path.names
         while nodes[-1] != NOWHERE and len(nodes) <= len(items):
             item = items[len(nodes) - 1]
             kind, ids = classify(item)
@@ -109,24 +109,24 @@ class Trie:
             nodes.append(step(nodes[-1], (kind, ordinals)))
             seen.append(len(names))
             if base is not None:
-                self._rejoin(way, base)
+                self._rejoin(path, base)
         if base is not None and common == len(base.items):
             self._recent.remove(base)
-        self._recent.append(way)
-        return way
+        self._recent.append(path)
+        return path
 
-    def _rejoin(self, way: TriePath, base: TriePath) -> None:
+    def _rejoin(self, path: TriePath, base: TriePath) -> None:
         """Reuse the path after an item that another conversation has with another text: a prompt with a clock, say."""
-        at = len(way.nodes) - 1
-        if at >= min(len(way.items), len(base.nodes) - 1) or way.items[at] is not base.items[at]:
+        at = len(path.nodes) - 1
+        if at >= min(len(path.items), len(base.nodes) - 1) or path.items[at] is not base.items[at]:
             return
         known = base.seen[at]
-        if way.nodes[at] != base.nodes[at] or list(way.names) != list(islice(base.names, known)):
+        if path.nodes[at] != base.nodes[at] or list(path.names) != list(islice(base.names, known)):
             return
-        until = at + min(_run(way.items, base.items, at), len(base.nodes) - 1 - at)
-        way.nodes.extend(base.nodes[at + 1 : until + 1])
-        way.names.update(islice(base.names.items(), known, base.seen[until]))
-        way.seen.extend(base.seen[at + 1 : until + 1])
+        until = at + min(_run(path.items, base.items, at), len(base.nodes) - 1 - at)
+        path.nodes.extend(base.nodes[at + 1 : until + 1])
+        path.names.update(islice(base.names.items(), known, base.seen[until]))
+        path.seen.extend(base.seen[at + 1 : until + 1])
 
     def _nearest(self, root: int, items: Sequence[object]) -> tuple[TriePath | None, int]:
         """The remembered path with the longest common prefix, so that its items are not classified again.
@@ -135,16 +135,16 @@ class Trie:
         """
         best: TriePath | None = None
         longest, most = 0, len(items)
-        for way in reversed(self._recent) if most else ():
-            if way.root != root:
+        for path in reversed(self._recent) if most else ():
+            if path.root != root:
                 continue
             if best is None:
-                best = way
-            theirs = way.items
+                best = path
+            theirs = path.items
             if longest < most and longest < len(theirs) and theirs[longest] is items[longest]:
                 common = self._common(theirs, items)
                 if common > longest:
-                    best, longest = way, common
+                    best, longest = path, common
         return best, longest
 
 

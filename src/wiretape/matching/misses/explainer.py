@@ -115,10 +115,10 @@ class MissExplainer:
             loosest = self.tiers.loosest_index
             place = loosest.place(probe)
             nearest = nearest_call(probe, place, loosest, self.recording)
-            if self.tiers.loosest >= Tier.MASKED and place.way is not None:
+            if self.tiers.loosest >= Tier.MASKED and place.path is not None:
                 memo, masker = self.recording.memo, self.recording.masker
-                nearest = nearest_moved(self.tiers.moved, probe, place.way.depth, memo, masker) or nearest
-            if nearest is not None and nearest.alike:
+                nearest = nearest_moved(self.tiers.moved, probe, place.path.depth, memo, masker) or nearest
+            if nearest is not None and nearest.similar:
                 reason = "diverged"
         return self._made(number, probe, reason, nearest, note)
 

@@ -32,21 +32,21 @@ class Nearest:
 
     recorded: RecordedExchange
     differences: tuple[Difference, ...]
-    alike: bool  # they share a message: the request is a changed version of the recorded one
+    similar: bool  # they share a message: the request is a changed version of the recorded one
 
 
 def nearest_call(probe: Probe, place: LookupKey, index: CallIndex, recording: ReplaySource) -> Nearest | None:
     """The nearest call of the same wire format, preferably of the same path; None if there is none."""
-    if place.way is None or probe.format is None:
+    if place.path is None or probe.format is None:
         return None
     recorded, played = recording.exchanges, recording.played
     name = probe.format.name
     # If not even the first message was recorded, all calls of the path are candidates.
-    alike = index.nearest(place.way) if place.way.depth else recording.groups.get((name, probe.address.tail))
-    orders = _candidates(alike or recording.groups.get(name, ()), played)
+    similar = index.nearest(place.path) if place.path.depth else recording.groups.get((name, probe.address.tail))
+    orders = _candidates(similar or recording.groups.get(name, ()), played)
     if not orders:
         return None
-    length = len(place.way.items)
+    length = len(place.path.items)
 
     def rank(order: int) -> tuple[bool, int, int]:
         call = index.length(order)
@@ -54,14 +54,16 @@ def nearest_call(probe: Probe, place: LookupKey, index: CallIndex, recording: Re
 
     found, compared = [], 0
     for order in sorted(orders, key=rank)[:_LOOKED_AT]:
-        apart = tuple(significant(recorded[order], probe, recording.masker))
-        found.append((bool(played[order]), len(apart), order, apart))
+        differing = tuple(significant(recorded[order], probe, recording.masker))
+        found.append((bool(played[order]), len(differing), order, differing))
         compared += length + index.length(order)
         # With a common prefix, the first in rank is the nearest.
-        if place.way.depth or compared > _COMPARED:
+        if place.path.depth or compared > _COMPARED:
             break
-    *_, order, apart = min(found, key=lambda item: item[:3])
-    return Nearest(recorded[order], apart, alike=place.way.depth > 0 or _shares_a_message(apart, probe, length))
+    *_, order, differing = min(found, key=lambda item: item[:3])
+    return Nearest(
+        recorded[order], differing, similar=place.path.depth > 0 or _shares_a_message(differing, probe, length)
+    )
 
 
 def nearest_at_address(probe: Probe, recording: ReplaySource) -> Nearest | None:
@@ -70,21 +72,21 @@ def nearest_at_address(probe: Probe, recording: ReplaySource) -> Nearest | None:
     found = []
     for order in _candidates(recording.groups.get((where.method, where.path, where.host), ()), played)[:_LOOKED_AT]:
         one = recording.exchanges[order]
-        apart = [
+        differing = [
             *differences_of_queries(one.probe.address.query, where.query),
             *differences(one.probe.value, probe.value),
         ]
-        firm = [difference for difference in apart if not is_masked(difference, recording.masker)]
-        found.append(Nearest(one, tuple(firm or apart), alike=True))
+        firm = [difference for difference in differing if not is_masked(difference, recording.masker)]
+        found.append(Nearest(one, tuple(firm or differing), similar=True))
     return min(found, key=lambda one: (bool(played[one.recorded.order]), len(one.differences)), default=None)
 
 
-def _shares_a_message(apart: Sequence[Difference], probe: Probe, length: int) -> bool:
+def _shares_a_message(differing: Sequence[Difference], probe: Probe, length: int) -> bool:
     call = probe.decoded
     if call is None:
         return False
     places = [call.path(number) for number in range(length)]
-    touched = {place for place in places for difference in apart if _within(difference.where, place)}
+    touched = {place for place in places for difference in differing if _within(difference.where, place)}
     return len(touched) < length
 
 
@@ -103,8 +105,10 @@ def significant(recorded: RecordedExchange, probe: Probe, masker: Masker) -> lis
     assert probe.format is not None
     asked = list(_asked(recorded.probe, probe))
     every = list(differences_of_bodies(recorded.probe, probe))
-    chosen = [apart for apart in asked if not _equal(masker.value(apart.recorded), masker.value(apart.live))]
-    chosen += [apart for apart in every if _counted(apart, probe) and not is_masked(apart, masker)]
+    chosen = [
+        differing for differing in asked if not _equal(masker.value(differing.recorded), masker.value(differing.live))
+    ]
+    chosen += [differing for differing in every if _counted(differing, probe) and not is_masked(differing, masker)]
     return chosen or [*asked, *every]
 
 
@@ -122,18 +126,18 @@ def _model(probe: Probe) -> str | None:
     return probe.decoded.model if probe.decoded is not None else None
 
 
-def is_minor(apart: Difference, probe: Probe) -> bool:
+def is_minor(differing: Difference, probe: Probe) -> bool:
     """Whether the tier `normalized` ignores the difference: a spelling, an id or a volatile setting."""
-    return not _counted(apart, probe) or _equal(loose(apart.recorded), loose(apart.live))
+    return not _counted(differing, probe) or _equal(loose(differing.recorded), loose(differing.live))
 
 
-def _counted(apart: Difference, probe: Probe) -> bool:
-    return probe.format is None or counts(apart.where, probe.format.volatile)
+def _counted(differing: Difference, probe: Probe) -> bool:
+    return probe.format is None or counts(differing.where, probe.format.volatile)
 
 
-def is_masked(apart: Difference, masker: Masker) -> bool:
+def is_masked(differing: Difference, masker: Masker) -> bool:
     """Whether the tier `masked` ignores the difference: volatile text."""
-    one, other = apart.recorded, apart.live
+    one, other = differing.recorded, differing.live
     if one is ABSENT or other is ABSENT:
         return one is other
     if isinstance(one, str) and isinstance(other, str):
@@ -188,47 +192,51 @@ def nearest_moved(moved: AsyncIndex, probe: Probe, depth: int, memo: Memo, maske
     """
     found = moved.nearest(probe)
     live = probe.call(memo)
-    if found is None or live is None or found.course.depth <= depth:
+    if found is None or live is None or found.history.depth <= depth:
         return None
     call = found.call
     value = call.recorded.probe.value
-    pairs = _divergence(Side(value, call.request, call.course), Side(probe.value, live, found.course))
+    pairs = _divergence(Side(value, call.request, call.history), Side(probe.value, live, found.history))
     own = members_of_messages(live) | members_of_messages(call.request)
     beside = differences(without_members(value, own), without_members(probe.value, own))
     firm = [one for one in (*pairs, *beside) if not is_minor(one, probe) and not is_masked(one, masker)]
-    return Nearest(call.recorded, tuple(firm), alike=True) if firm else None
+    return Nearest(call.recorded, tuple(firm), similar=True) if firm else None
 
 
 def _divergence(recorded: Side, live: Side) -> Iterator[Difference]:
     """The differences from the place on where a live history diverges from a recorded one."""
-    both = min(len(recorded.course.kept), len(live.course.kept))
+    both = min(len(recorded.history.kept), len(live.history.kept))
     changed = _changed_notification(recorded, live)
     if changed is not None:
-        stood, n = changed
-        yield from differences(recorded.at(stood), live.kept(n), live.kept_at(n))
+        async_part, n = changed
+        yield from differences(recorded.at(async_part), live.kept(n), live.kept_at(n))
         return
     for n in range(both):
         one, other = recorded.kept(n), live.kept(n)
         if one is not other:
             yield from differences(one, other, live.kept_at(n))
-    for n in range(both, len(recorded.course.kept)):
+    for n in range(both, len(recorded.history.kept)):
         yield Difference(recorded.kept_at(n), recorded.kept(n), ABSENT)
-    for n in range(both, len(live.course.kept)):
+    for n in range(both, len(live.history.kept)):
         yield Difference(live.kept_at(n), ABSENT, live.kept(n))
 
 
 def _changed_notification(recorded: Side, live: Side) -> tuple[AsyncMessage, int] | None:
     """The recorded asynchronous message that the live history has with another text where it diverges."""
-    course = live.course
-    if course.depth == len(course.messages):
+    history = live.history
+    if history.depth == len(history.messages):
         return None
-    for n in range(course.kept_to[course.depth], course.kept_to[course.depth + 1]):
-        text = course.kept[n].text
+    for n in range(history.kept_to[history.depth], history.kept_to[history.depth + 1]):
+        text = history.kept[n].text
         if text and not words(text):
-            heard = {(stood.kind, stood.nth) for stood in course.came}
-            missing = [stood for stood in recorded.course.came if (stood.kind, stood.nth) not in heard]
-            alike = max(missing, key=lambda stood: _in_common(stood.piece.text or "", text), default=None)
-            return (alike, n) if alike is not None else None
+            received = {(async_part.kind, async_part.nth) for async_part in history.async_parts}
+            missing = [
+                async_part
+                for async_part in recorded.history.async_parts
+                if (async_part.kind, async_part.nth) not in received
+            ]
+            similar = max(missing, key=lambda async_part: _in_common(async_part.piece.text or "", text), default=None)
+            return (similar, n) if similar is not None else None
     return None
 
 

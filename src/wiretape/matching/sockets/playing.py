@@ -41,7 +41,7 @@ FoundMessage = tuple[_Option, MessageMatch]
 
 
 class SocketPlay:
-    """One live WebSocket. The adapter sends what is `due`, passes client messages to `heard`, and closes with `close`.
+    """One live WebSocket. The adapter sends `due` frames, passes client messages to `receive`, and sends `close`.
 
     `cut`: the connection breaks off; by a TCP reset if `reset`. `silent`: nothing more is sent, not even pongs.
     """
@@ -52,12 +52,12 @@ class SocketPlay:
         self._number = number
         self._recorded: RecordedExchange | None = None
         self._main: MessageSequence | None = None  # of the recorded connection
-        self._beside: list[MessageSequence] = []  # calls that are repeated, or played after a fault
-        self._said: list[SocketFrame] = []  # also due: frames before a fault, and errors
+        self._single_calls: list[MessageSequence] = []  # calls that are repeated, or played after a fault
+        self._extra_frames: list[SocketFrame] = []  # also due: frames before a fault, and errors
         self._broken: Effect | None = None  # the fault that ended it
         self._places: dict[Reference, int] = {}  # indexes of its answers among the session's outcomes
         self._place: int | None = None  # index of the outcome of the client's last message
-        self._news: list[int] = []
+        self._new_outcomes: list[int] = []
         self._last: Json = None  # the client's last message
         self.miss: Miss | None = None
         first = self._candidates[0]
@@ -68,7 +68,7 @@ class SocketPlay:
         """Choose the connection before the client's first message, since the server sends first."""
         left = self._sockets.run_of(first)
         if left is not None:
-            self._said += self._sockets.greeting(first)
+            self._extra_frames += self._sockets.greeting(first)
             self._choose(_Option(first, 0, left))
         else:
             self._choose(_Option(first, 0, self._sockets.open(first)))
@@ -84,7 +84,7 @@ class SocketPlay:
 
     def due(self) -> list[SocketFrame]:
         """The frames that the server sends now."""
-        frames, self._said = self._said, []
+        frames, self._extra_frames = self._extra_frames, []
         return frames if self.miss is not None or self._broken is not None else frames + self._drained()
 
     def _drained(self) -> list[SocketFrame]:
@@ -102,7 +102,7 @@ class SocketPlay:
     def _runs(self) -> list[MessageSequence]:
         """The sequences that this connection sends."""
         main = [self._main] if self._main is not None and self._main.holder is self else []
-        return [*main, *self._beside]
+        return [*main, *self._single_calls]
 
     @property
     def close(self) -> Close | None:
@@ -135,16 +135,16 @@ class SocketPlay:
         """Whether all of the recorded connection is sent."""
         if self._recorded is None or self._main is None or self._main.holder is not self:
             return False
-        return all(run.over for run in self._runs) and not self._said and not self._sockets.owed(self._recorded)
+        return all(run.over for run in self._runs) and not self._extra_frames and not self._sockets.owed(self._recorded)
 
     # -- client messages
 
-    def heard(self, data: str | bytes) -> None:
+    def receive(self, data: str | bytes) -> None:
         """Process a client message. `miss` is set if no recorded message matches."""
         if self.miss is not None or self._broken is not None:
             return
         try:
-            self._hear(self._sockets.back(data))
+            self._receive(self._sockets.back(data))
         except Exception as error:  # fail closed, as for a request
             self._missed(self._sockets.fault(self._candidates[0], self._number, error))
 
@@ -153,18 +153,18 @@ class SocketPlay:
         """The outcome of the client's last message: a call, a fault or a miss; None before the first one."""
         return self._sockets.at_place(self._place) if self._place is not None else None
 
-    def news(self) -> list[Outcome]:
+    def new_outcomes(self) -> list[Outcome]:
         """The new outcomes of this connection: each call and each miss once."""
-        news, self._news = self._news, []
-        return [self._sockets.at_place(place) for place in news]
+        new_outcomes, self._new_outcomes = self._new_outcomes, []
+        return [self._sockets.at_place(place) for place in new_outcomes]
 
-    def _hear(self, live: Json) -> None:
+    def _receive(self, live: Json) -> None:
         found = self._find(live)
         self._last = live
         if isinstance(found, Miss):
             self._missed(found)
             return
-        option, alike = found
+        option, matched = found
         if self._recorded is None:
             option = self._choose(option)
         call = option.call
@@ -179,9 +179,9 @@ class SocketPlay:
         if call is not None and faults:
             self._sockets.came_to(option.recorded)
             run.delay(call, faults)
-        self._answered(option.recorded, option.recorded.reference_at(option.place), alike, faults)
+        self._answered(option.recorded, option.recorded.reference_at(option.place), matched, faults)
         if breaking is not None:
-            self._said += self._drained()
+            self._extra_frames += self._drained()
             self._end(breaking.effect)
 
     def _choose(self, option: _Option) -> _Option:
@@ -200,27 +200,27 @@ class SocketPlay:
         """The sequence of a single call: one that a fault left, or one that is repeated."""
         call = option.call
         run = MessageSequence(option.recorded, call.messages if call else turn_of(option.recorded, option.place), call)
-        self._beside = [*(one for one in self._beside if not one.over), run]
+        self._single_calls = [*(one for one in self._single_calls if not one.over), run]
         self._places.pop(option.recorded.reference_at(option.place), None)
         if call is not None:
             self._sockets.paid(option.recorded, call)
         return run
 
     def _answered(
-        self, recorded: RecordedExchange, reference: Reference, alike: MessageMatch, faults: tuple[Fault, ...] = ()
+        self, recorded: RecordedExchange, reference: Reference, matched: MessageMatch, faults: tuple[Fault, ...] = ()
     ) -> None:
         if reference in self._places:
-            self._sockets.also(self._places[reference], alike)
+            self._sockets.also(self._places[reference], matched)
         else:
-            self._places[reference] = self._sockets.answered(recorded, reference, self._number, alike, faults)
-            self._news.append(self._places[reference])
+            self._places[reference] = self._sockets.answered(recorded, reference, self._number, matched, faults)
+            self._new_outcomes.append(self._places[reference])
         self._place = self._places[reference]
 
     # -- faults
 
     def _break(self, recorded: RecordedExchange, call: SocketCall, one: Fault, live: Json) -> None:
         """Inject the fault instead of the answer, which the next attempt gets."""
-        self._said += self._drained()
+        self._extra_frames += self._drained()
         self._last = None  # so that the same message again counts as the next attempt
         self._sockets.owe(recorded, call)
         for run in self._runs:
@@ -231,11 +231,11 @@ class SocketPlay:
         match one.effect:
             case ErrorStatus():
                 _, body = self._sockets.refusal(recorded, one, one.effect)
-                told = error_event(one.effect.status, body, one.effect.headers, lane_of(live))
-                self._said.append(SocketFrame(0, told))
+                decoded = error_event(one.effect.status, body, one.effect.headers, lane_of(live))
+                self._extra_frames.append(SocketFrame(0, decoded))
             case Cut(event=event) | Reset(event=event) | Stall(event=event):
                 half = len(answer_of(recorded, call)) // 2 if isinstance(one.effect, Cut) else 0
-                self._said += self._sockets.begun(recorded, call, half if event is None else event)
+                self._extra_frames += self._sockets.begun(recorded, call, half if event is None else event)
                 self._end(one.effect)
 
     def _ends_whole(self, recorded: RecordedExchange, call: SocketCall, one: Fault) -> bool:
@@ -254,7 +254,7 @@ class SocketPlay:
 
     def _noted(self) -> None:
         self._place = self._sockets.last_place
-        self._news.append(self._place)
+        self._new_outcomes.append(self._place)
 
     # -- matching
 
@@ -273,8 +273,8 @@ class SocketPlay:
             return sockets.unclear(waiting[0].recorded, live, str(several))
         if found is not None:
             return found
-        came = list(self._came(free))
-        found = _best(self._compared(came, live))
+        arrived = list(self._arrived(free))
+        found = _best(self._compared(arrived, live))
         if found is not None and sockets.may_repeat(found[0].recorded, found[0].call):
             return found
         return self._nothing(live, waiting, found)
@@ -292,7 +292,7 @@ class SocketPlay:
             options = [_Option(recorded, call.messages[0]) for call in self._sockets.owed(recorded)]
             if self._recorded is None:
                 options += self._beginnings(recorded)
-            for run in [*([self._main] if self._main else []), *self._beside]:
+            for run in [*([self._main] if self._main else []), *self._single_calls]:
                 if run.recorded is recorded:
                     options += [_Option(recorded, place, run) for place in run.waiting]
             yield from sorted(options, key=lambda one: one.place)
@@ -305,7 +305,7 @@ class SocketPlay:
         first = _first_of_client(recorded)  # the first message identifies a connection
         return [_Option(recorded, first)] if first is not None and self._sockets.is_free(recorded) else []
 
-    def _came(self, free: Sequence[RecordedExchange]) -> Iterator[_Option]:
+    def _arrived(self, free: Sequence[RecordedExchange]) -> Iterator[_Option]:
         """The messages that have arrived once."""
         for recorded in [self._recorded] if self._recorded is not None else free:
             run = self._main if self._recorded is not None else self._sockets.run_of(recorded)
@@ -325,16 +325,16 @@ class SocketPlay:
         found = places.with_history(live) or (None if again else places.next(live, self._recorded))
         return (waiting[found[0]], found[1]) if found is not None else None
 
-    def _nothing(self, live: Json, waiting: Sequence[_Option], came: FoundMessage | None) -> Miss:
+    def _nothing(self, live: Json, waiting: Sequence[_Option], arrived: FoundMessage | None) -> Miss:
         sockets = self._sockets
-        if came is not None:
-            return sockets.already_played(came[0].recorded, live, came[0].place)
+        if arrived is not None:
+            return sockets.already_played(arrived[0].recorded, live, arrived[0].place)
         if waiting:
             return sockets.miss(waiting[0].recorded, live, waiting[0].place)
         return sockets.miss(self._recorded or self._candidates[0], live, None)
 
     def _missed(self, miss: Miss) -> None:
-        self._said += self._drained()
+        self._extra_frames += self._drained()
         self.miss = miss
         self._noted()
 
@@ -342,10 +342,10 @@ class SocketPlay:
 def _best(compared: Iterable[tuple[_Option, MessageMatch | None]]) -> FoundMessage | None:
     """The match of the strictest tier; the first of several."""
     best: FoundMessage | None = None
-    for option, alike in compared:
-        if alike is not None and (best is None or alike.tier < best[1].tier):
-            best = option, alike
-            if alike.tier is Tier.EXACT:
+    for option, matched in compared:
+        if matched is not None and (best is None or matched.tier < best[1].tier):
+            best = option, matched
+            if matched.tier is Tier.EXACT:
                 break
     return best
 

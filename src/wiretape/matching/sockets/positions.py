@@ -51,36 +51,40 @@ class MessagePositions:
         if not isinstance(live, dict) or live.get(NAMES_BEFORE) is not None:
             return None
         found = [(n, self._history(one, live)) for n, one in enumerate(self._waiting)]
-        alike = [(n, one) for n, one in found if one is not None and one.tier <= self._sockets.options.tier]
-        return min(alike, key=lambda one: one[1].tier, default=None)
+        matched = [(n, one) for n, one in found if one is not None and one.tier <= self._sockets.options.tier]
+        return min(matched, key=lambda one: one[1].tier, default=None)
 
     def _history(self, one: PendingMessage, live: Json) -> MessageMatch | None:
         recorded = one.call.request if one.call is not None else None
         if recorded is None or not recorded.held:
             return None
-        told = self._request(one.recorded, live)
-        if told is None or recorded.model != told.model or len(recorded.messages) != len(told.messages):
+        decoded = self._request(one.recorded, live)
+        if decoded is None or recorded.model != decoded.model or len(recorded.messages) != len(decoded.messages):
             return None
         named = Difference(NAMES_BEFORE, recorded.previous_response_id, ABSENT)
-        parts = list(self._parts(one, recorded, told))
+        parts = list(self._parts(one, recorded, decoded))
         if all(same(there, here) for _, there, here in parts):
             return MessageMatch(Tier.NORMALIZED, (named,), (True,), live)
         mask = self._sockets.masker.value
         if not all(same(mask(there), mask(here)) for _, there, here in parts):
             return None
-        apart = [apart for where, there, here in parts for apart in differences(there, here, where)]
-        return MessageMatch(Tier.MASKED, (named, *apart), (True, *[False] * len(apart)), live)
+        differing = [differing for where, there, here in parts for differing in differences(there, here, where)]
+        return MessageMatch(Tier.MASKED, (named, *differing), (True, *[False] * len(differing)), live)
 
     def _parts(self, one: PendingMessage, recorded: CallRequest, live: CallRequest) -> Iterator[tuple[str, Json, Json]]:
         """The normalized parts of two requests to compare: path and both values."""
-        spoken = one.recorded.probe.format
-        assert spoken is not None
-        yield "settings", settings_template(recorded, spoken.volatile), settings_template(live, spoken.volatile)
+        wire_format = one.recorded.probe.format
+        assert wire_format is not None
+        yield (
+            "settings",
+            settings_template(recorded, wire_format.volatile),
+            settings_template(live, wire_format.volatile),
+        )
         yield "tools", list(self._shapes.tools(recorded.tools)), list(self._shapes.tools(live.tools))
-        pairs = zip(self._told(recorded.messages), self._told(live.messages), strict=True)
+        pairs = zip(self._templates(recorded.messages), self._templates(live.messages), strict=True)
         yield from ((live.path(n), there, here) for n, (there, here) in enumerate(pairs))
 
-    def _told(self, messages: Sequence[Message]) -> Iterator[Json]:
+    def _templates(self, messages: Sequence[Message]) -> Iterator[Json]:
         """The templates of messages, with their ids numbered by first appearance."""
         names: dict[str, int] = {}
         for message in messages:
@@ -89,13 +93,13 @@ class MessagePositions:
 
     def _request(self, recorded: RecordedExchange, live: Json) -> CallRequest | None:
         """The live message, decoded as a request; None without a wire format."""
-        spoken = recorded.probe.format
-        if spoken is None or not isinstance(live, dict):
+        wire_format = recorded.probe.format
+        if wire_format is None or not isinstance(live, dict):
             return None
-        if spoken.name not in self._requests:
+        if wire_format.name not in self._requests:
             made = replace(recorded.probe.request, body=JsonBody(live))
-            self._requests[spoken.name] = spoken.decode_request(made, Memo())
-        return self._requests[spoken.name]
+            self._requests[wire_format.name] = wire_format.decode_request(made, Memo())
+        return self._requests[wire_format.name]
 
     # -- by position
 
@@ -114,8 +118,8 @@ class MessagePositions:
         if found is None:
             return None
         one = self._waiting[found]
-        apart, minor = self._sockets.apart(one.recorded, one.place, live)
-        return found, MessageMatch(Tier.POSITION, apart, minor, live)
+        differing, minor = self._sockets.differing(one.recorded, one.place, live)
+        return found, MessageMatch(Tier.POSITION, differing, minor, live)
 
     def _following(self, like: Sequence[tuple[int, PendingMessage]], live: Json) -> int | None:
         """The next pending message; if the live message names an answer, the one after that answer."""
@@ -141,11 +145,11 @@ class MessagePositions:
         return best[0][0] if best else None
 
     def _likeness(self, one: PendingMessage, live: Json) -> int:
-        told = self._request(one.recorded, live)
-        if one.call is None or told is None:
+        decoded = self._request(one.recorded, live)
+        if one.call is None or decoded is None:
             return 0
         mask, known, key = self._sockets.masker.value, self._sockets.traits, (one.recorded.order, one.place)
         if key not in known:
             known[key] = traits(one.call.request, mask)
-        there, here = known[key], traits(told, mask)
+        there, here = known[key], traits(decoded, mask)
         return sum(1 for own, other in zip(there, here, strict=True) if own == other)

@@ -43,7 +43,7 @@ class MessageMatch:
     """How a live client message matches a recorded one. `minor`: whether each difference is minor."""
 
     tier: Tier
-    apart: tuple[Difference, ...] = ()
+    differing: tuple[Difference, ...] = ()
     minor: tuple[bool, ...] = ()
     live: Json = None  # the live message
 
@@ -68,7 +68,7 @@ class RecordedSockets:
         self._runs: dict[int, MessageSequence] = {}  # of opened connections, by order
         self._hit: set[int] = set()  # connections with an injected fault
         self._owed: dict[int, list[SocketCall]] = {}
-        self._asked: set[Reference] = set()
+        self._played: set[Reference] = set()
         self._values: dict[tuple[int, int], Json] = {}  # parsed client messages
         self._cores: dict[tuple[int, int], bytes | None] = {}  # None: it may match any message
         self._live_core: tuple[Json, Volatile, bytes] | None = None  # of the latest live message
@@ -163,9 +163,9 @@ class RecordedSockets:
     def refusal(self, recorded: RecordedExchange, one: Fault, effect: ErrorStatus) -> tuple[Headers, bytes]:
         """An error response in the provider's shape."""
         message = f"injected by wiretape ({one.named})"
-        spoken = recorded.probe.format
-        assert spoken is not None, "only calls have faults, and calls have a format"
-        return spoken.error(effect.status, message, "wiretape_fault")
+        wire_format = recorded.probe.format
+        assert wire_format is not None, "only calls have faults, and calls have a format"
+        return wire_format.error(effect.status, message, "wiretape_fault")
 
     def owe(self, recorded: RecordedExchange, call: SocketCall) -> None:
         """Leave this call for the next attempt: a fault replaced its answer."""
@@ -191,33 +191,33 @@ class RecordedSockets:
         recorded: RecordedExchange,
         reference: Reference,
         number: int,
-        alike: MessageMatch,
+        matched: MessageMatch,
         faults: tuple[Fault, ...] = (),
     ) -> int:
         """Note the answer of a call, or of the connection itself; return its index among the session's outcomes."""
-        repeated = reference in self._asked
-        answer = Answer(number, reference, recorded.exchange, alike.tier, self._shown(alike), repeated, faults)
-        self._asked.add(reference)
+        repeated = reference in self._played
+        answer = Answer(number, reference, recorded.exchange, matched.tier, self._shown(matched), repeated, faults)
+        self._played.add(reference)
         self._ledger.outcomes.append(answer)
-        self._note(answer, alike)
+        self._note(answer, matched)
         return self.last_place
 
-    def also(self, place: int, alike: MessageMatch) -> None:
+    def also(self, place: int, matched: MessageMatch) -> None:
         """Note a later message of the same call: the call's tier is the loosest of its messages."""
         answer = self.at_place(place)
         assert isinstance(answer, Answer)
-        self._ledger.outcomes[place] = replace(answer, tier=max(answer.tier, alike.tier))
-        self._note(replace(answer, tier=alike.tier, differences=self._shown(alike)), alike)
+        self._ledger.outcomes[place] = replace(answer, tier=max(answer.tier, matched.tier))
+        self._note(replace(answer, tier=matched.tier, differences=self._shown(matched)), matched)
 
-    def _shown(self, alike: MessageMatch) -> tuple[Difference, ...]:
-        return shown_differences(alike.apart, alike.live, self._ledger.output)
+    def _shown(self, matched: MessageMatch) -> tuple[Difference, ...]:
+        return shown_differences(matched.differing, matched.live, self._ledger.output)
 
     @property
     def left_over(self) -> list[Reference]:
         """The unplayed calls of opened connections."""
         opened = (one for one in self.recorded if not self.is_free(one))
         every = (one.reference_of(call) for one in opened for call in one.calls)
-        return [reference for reference in every if reference not in self._asked]
+        return [reference for reference in every if reference not in self._played]
 
     @property
     def last_place(self) -> int:
@@ -226,16 +226,16 @@ class RecordedSockets:
     def at_place(self, place: int) -> Outcome:
         return self._ledger.outcomes[place]
 
-    def _note(self, answer: Answer, alike: MessageMatch) -> None:
-        if alike.tier is not Tier.EXACT:
-            self._echoes.learn(alike.apart)
-        self._ledger.drifts.add(answer, alike.minor)
+    def _note(self, answer: Answer, matched: MessageMatch) -> None:
+        if matched.tier is not Tier.EXACT:
+            self._echoes.learn(matched.differing)
+        self._ledger.drifts.add(answer, matched.minor)
 
     # -- comparison
 
     def compare(self, recorded: RecordedExchange, place: int, live: Json) -> MessageMatch | None:
         """The match of a live client message with a recorded one; None if the tier does not allow their differences."""
-        tier, apart, minor = Tier.EXACT, [], []
+        tier, differing, minor = Tier.EXACT, [], []
         for difference in differences(self.value(recorded, place), live):
             small = is_minor(difference, recorded.probe)
             if not small and not self._is_masked(difference):
@@ -243,9 +243,9 @@ class RecordedSockets:
             tier = max(tier, Tier.NORMALIZED if small else Tier.MASKED)
             if tier > self.options.tier:
                 return None
-            apart.append(difference)
+            differing.append(difference)
             minor.append(small)
-        return MessageMatch(tier, tuple(apart), tuple(minor), live)
+        return MessageMatch(tier, tuple(differing), tuple(minor), live)
 
     def may_be_alike(self, recorded: RecordedExchange, place: int, live: Json) -> bool:
         """A quick test before `compare`: False if two messages do not match."""
@@ -259,12 +259,12 @@ class RecordedSockets:
             last = self._live_core = live, volatile, core(live, volatile, self.masker)
         return self._cores[key] in (None, last[2])
 
-    def apart(
+    def differing(
         self, recorded: RecordedExchange, place: int, live: Json
     ) -> tuple[tuple[Difference, ...], tuple[bool, ...]]:
         """Where two messages differ, and whether each difference is minor."""
-        apart = tuple(differences(self.value(recorded, place), live))
-        return apart, tuple(is_minor(difference, recorded.probe) for difference in apart)
+        differing = tuple(differences(self.value(recorded, place), live))
+        return differing, tuple(is_minor(difference, recorded.probe) for difference in differing)
 
     def value(self, recorded: RecordedExchange, place: int) -> Json:
         """A recorded message of the client."""
@@ -273,8 +273,8 @@ class RecordedSockets:
             self._values[key] = message_value(recorded.exchange.messages[place])
         return self._values[key]
 
-    def _is_masked(self, apart: Difference) -> bool:
-        return bool(self.masker.value(loose(apart.recorded)) == self.masker.value(loose(apart.live)))
+    def _is_masked(self, differing: Difference) -> bool:
+        return bool(self.masker.value(loose(differing.recorded)) == self.masker.value(loose(differing.live)))
 
     # -- frames
 
@@ -317,15 +317,15 @@ class RecordedSockets:
             note = f"x{recorded.exchange.number} has no further message of the client: its recording ends there"
             return self._missed(self._make_miss(recorded, live, "not playable", None, note))
         recorded = replace(recorded, reference=recorded.reference_at(place))
-        apart, minor = self.apart(recorded, place, live)
-        large = [difference for difference, small in zip(apart, minor, strict=True) if not small]
+        differing, minor = self.differing(recorded, place, live)
+        large = [difference for difference, small in zip(differing, minor, strict=True) if not small]
         firm = tuple(difference for difference in large if not self._is_masked(difference)) or tuple(large)
-        return self._missed(self._make_miss(recorded, live, "diverged", Nearest(recorded, firm, alike=True), ""))
+        return self._missed(self._make_miss(recorded, live, "diverged", Nearest(recorded, firm, similar=True), ""))
 
     def already_played(self, recorded: RecordedExchange, live: Json, place: int | None = None) -> Miss:
         if place is not None:
             recorded = replace(recorded, reference=recorded.reference_at(place))
-        made = self._make_miss(recorded, live, "already played", Nearest(recorded, (), alike=True), "")
+        made = self._make_miss(recorded, live, "already played", Nearest(recorded, (), similar=True), "")
         return self._missed(made)
 
     def unclear(self, recorded: RecordedExchange, live: Json, note: str) -> Miss:

@@ -48,7 +48,7 @@ class MessageSequence:
         self._at = 0
         messages = recorded.exchange.messages
         self._awaited = dict.fromkeys(n for n in self._places if messages[n].sender == "client")
-        self._came: set[int] = set()
+        self._arrived: set[int] = set()
         self._slow: dict[int, tuple[Fault, ...]] = {}
         self._late: dict[int, float] = {}
 
@@ -63,11 +63,8 @@ class MessageSequence:
 
     def take(self, place: int) -> None:
         """Note that a client message has arrived."""
-        self._came.add(place)
+        self._arrived.add(place)
         self._awaited.pop(place, None)
-
-    def has_heard(self, place: int) -> bool:
-        return place in self._came
 
     def drop(self, call: SocketCall) -> None:
         """Remove the rest of a call: it is left for the next attempt."""
@@ -80,7 +77,7 @@ class MessageSequence:
     def under_way(self) -> list[SocketCall]:
         """The calls that have begun and are not completely sent."""
         left = set(self._places[self._at :])
-        begun = [call for place, call in self.recorded.begins.items() if place in self._came]
+        begun = [call for place, call in self.recorded.begins.items() if place in self._arrived]
         return [call for call in begun if not left.isdisjoint(call.messages)]
 
     def delay(self, call: SocketCall, faults: Sequence[Fault]) -> None:
@@ -102,7 +99,7 @@ class MessageSequence:
         while not self.over:
             place = self._places[self._at]
             message = messages[place]
-            if message.sender == "client" and place not in self._came:
+            if message.sender == "client" and place not in self._arrived:
                 break
             if message.sender == "server":
                 before = messages[self._places[self._at - 1]].at if self._at else self.recorded.exchange.at

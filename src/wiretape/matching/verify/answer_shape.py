@@ -42,14 +42,14 @@ def answer_shape(response: CallResponse | None) -> AnswerShape:
     blocks = [block for message in response.messages for block in message.blocks]
     error = response.error.type or response.error.code or "error" if response.error else None
     finish = response.finish if response.complete else "cut off"
-    return AnswerShape(response.status, finish, block_kinds(blocks), tools_asked(blocks), error)
+    return AnswerShape(response.status, finish, block_kinds(blocks), requested_tools(blocks), error)
 
 
 def block_kinds(blocks: list[Block]) -> tuple[str, ...]:
     return tuple(kind for kind, _ in groupby(_kind(block) for block in blocks if not _is_empty(block)))
 
 
-def tools_asked(blocks: list[Block]) -> tuple[str, ...]:
+def requested_tools(blocks: list[Block]) -> tuple[str, ...]:
     """The requested tool calls, sorted: the order of parallel calls does not count."""
     return tuple(sorted(_signature(block) for block in blocks if isinstance(block, ToolCall)))
 
@@ -70,16 +70,16 @@ def answer_differences(recorded: ModelCall, live: ModelCall) -> Iterator[Differe
 def message_differences(recorded: Message, live: Message) -> Iterator[Difference]:
     """The differences of two answers' shapes in a history."""
     was, now = list(recorded.blocks), list(live.blocks)
-    yield from _of_blocks(block_kinds(was), block_kinds(now), tools_asked(was), tools_asked(now))
+    yield from _of_blocks(block_kinds(was), block_kinds(now), requested_tools(was), requested_tools(now))
 
 
 def _of_blocks(
-    was: tuple[str, ...], now: tuple[str, ...], asked_then: tuple[str, ...], asked_now: tuple[str, ...]
+    was: tuple[str, ...], now: tuple[str, ...], tools_was: tuple[str, ...], tools_now: tuple[str, ...]
 ) -> Iterator[Difference]:
     if was != now:
         yield Difference("blocks", ", ".join(was) or None, ", ".join(now) or None)
-    if asked_then != asked_now:
-        yield Difference("tool calls", ", ".join(asked_then) or None, ", ".join(asked_now) or None)
+    if tools_was != tools_now:
+        yield Difference("tool calls", ", ".join(tools_was) or None, ", ".join(tools_now) or None)
 
 
 def _unanswered(call: ModelCall) -> str:

@@ -20,7 +20,7 @@ from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import normalized_message, settings_template, tool_definition
 from wiretape.matching.values import ReplayOptions
 from wiretape.matching.verify.answer_shape import answer_differences, message_differences, usage_differences
-from wiretape.matching.verify.pairing import Paired, failed_in_passing, paired, tried_again
+from wiretape.matching.verify.pairing import Paired, failed_transiently, paired, tried_again
 from wiretape.model.call import CallRequest, Message, ModelCall, ToolResult
 from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
@@ -120,7 +120,7 @@ def freshness(
         live=str(live.path or "the live run"),
         age_days=max(0, (live.header.started - recorded.header.started).days),
         calls=calls,
-        versions=tuple(_versions(_told(recorded), _told(live))),
+        versions=tuple(_versions(_reported(recorded), _reported(live))),
         drifted=_drifted(calls),
         tried_again=len(tried_again(recorded)) + len(tried_again(live)),
     )
@@ -132,7 +132,7 @@ class _Walk:
 
     was: tuple[Message, ...] = ()
     now: tuple[Message, ...] = ()
-    asked_alike: bool = True  # whether both models requested the same tools at the end
+    same_tool_calls: bool = True  # whether both models requested the same tools at the end
     differs: bool = False
 
     def goes_on(self, was: tuple[Message, ...], now: tuple[Message, ...]) -> bool:
@@ -147,7 +147,7 @@ class _Comparing:
     masker: Masker
     tolerance: float
     registry: Registry = field(default_factory=default_registry)
-    _told: set[tuple[bytes, bytes]] = field(default_factory=set)
+    _reported: set[tuple[bytes, bytes]] = field(default_factory=set)
     _of_answers: set[tuple[bytes, bytes]] = field(default_factory=set)
     _templates: dict[int, tuple[Message, Json]] = field(default_factory=dict)  # by identity of the message
     _walks: dict[int | None, _Walk] = field(default_factory=dict)  # by thread
@@ -176,10 +176,10 @@ class _Comparing:
 
     def _changes(self, was: ModelCall, now: ModelCall, pair: Paired) -> Iterator[CallChange]:
         if pair.tier is None:
-            yield from (_change("request", apart) for apart in self._request(was, now, pair))
-        for apart in answer_differences(was, now):
-            self._of_answers.add(_key_of(apart))
-            yield _change("answer", apart)
+            yield from (_change("request", differing) for differing in self._request(was, now, pair))
+        for differing in answer_differences(was, now):
+            self._of_answers.add(_key_of(differing))
+            yield _change("answer", differing)
         answered = was.response is not None and now.response is not None
         models = [(call.response.model if call.response else None) for call in (was, now)]
         if None not in models and models[0] != models[1]:
@@ -195,7 +195,7 @@ class _Comparing:
             return
         one, other = was.request, now.request
         if one.model != other.model:
-            yield from self._news(iter([Difference("model", one.model, other.model)]))
+            yield from self._new(iter([Difference("model", one.model, other.model)]))
         tails = [address("POST", call.url).tail for call in (was, now)]
         if tails[0] != tails[1]:
             yield Difference("path", *tails)
@@ -208,7 +208,7 @@ class _Comparing:
         if wire is None:
             return
         one, other = (settings_template(call.request, wire.volatile) for call in (was, now))
-        yield from self._news(differences(self.masker.value(one), self.masker.value(other)))
+        yield from self._new(differences(self.masker.value(one), self.masker.value(other)))
 
     def _tools(self, one: CallRequest, other: CallRequest) -> Iterator[Difference]:
         was = {tool.name: tool_definition(tool) for tool in one.tools}
@@ -216,10 +216,10 @@ class _Comparing:
         for name in {**was, **now}:
             where = f"tools {name}"
             if name in was and name in now:
-                apart = differences(self.masker.value(was[name]), self.masker.value(now[name]), where)
+                differing = differences(self.masker.value(was[name]), self.masker.value(now[name]), where)
             else:
-                apart = iter([Difference(where, *((ABSENT, name) if name in now else (name, ABSENT)))])
-            yield from self._news(apart)
+                differing = iter([Difference(where, *((ABSENT, name) if name in now else (name, ABSENT)))])
+            yield from self._new(differing)
 
     def _messages(self, one: CallRequest, other: CallRequest, pair: Paired) -> Iterator[Difference]:
         """Differences of the program's messages. Model messages are compared as answers; tool results follow them."""
@@ -229,14 +229,14 @@ class _Comparing:
         both = min(len(one.messages), len(other.messages))
         for index in range(len(walk.was), both):
             was, now = one.messages[index], other.messages[index]
-            for apart in self._message(was, now, other.path(index), walk, pair.first) if was is not now else ():
+            for differing in self._message(was, now, other.path(index), walk, pair.first) if was is not now else ():
                 walk.differs = True
-                yield from self._news(iter([apart]))
+                yield from self._new(iter([differing]))
         walk.was, walk.now = one.messages[:both], other.messages[:both]
         if not pair.first:
             self._walks[pair.thread] = walk
         if len(one.messages) != len(other.messages):
-            yield from self._news(iter([Difference("messages", len(one.messages), len(other.messages))]))
+            yield from self._new(iter([Difference("messages", len(one.messages), len(other.messages))]))
 
     def _walk_of(self, thread: int | None, was: tuple[Message, ...], now: tuple[Message, ...]) -> _Walk:
         """The compared prefix of the thread, if these histories continue it."""
@@ -245,18 +245,18 @@ class _Comparing:
 
     def _message(self, was: Message, now: Message, path: str, walk: _Walk, first: bool) -> Iterator[Difference]:
         if was.role == now.role == "assistant" and not first:
-            walk.asked_alike = self._masked(was) == self._masked(now)
-            yield from self._said_otherwise(was, now, path)
-        elif first or walk.asked_alike or not (_is_of_tools(was) and _is_of_tools(now)):
+            walk.same_tool_calls = self._masked(was) == self._masked(now)
+            yield from self._model_message(was, now, path)
+        elif first or walk.same_tool_calls or not (_is_of_tools(was) and _is_of_tools(now)):
             template, live = self._masked(was), self._masked(now)
             if template != live:
                 yield from _of_message(path, template, live, was, now)
 
-    def _said_otherwise(self, was: Message, now: Message, path: str) -> Iterator[Difference]:
+    def _model_message(self, was: Message, now: Message, path: str) -> Iterator[Difference]:
         """Differences of a model message that no answer had: the program may have changed it."""
-        for apart in message_differences(was, now):
-            if _key_of(apart) not in self._of_answers:
-                yield Difference(f"{path} {apart.where}", apart.recorded, apart.live)
+        for differing in message_differences(was, now):
+            if _key_of(differing) not in self._of_answers:
+                yield Difference(f"{path} {differing.where}", differing.recorded, differing.live)
 
     def _masked(self, message: Message) -> Json:
         """The masked template of a message, cached: many histories have the message."""
@@ -266,21 +266,21 @@ class _Comparing:
             self._templates[id(message)] = known
         return known[1]
 
-    def _news(self, found: Iterator[Difference]) -> Iterator[Difference]:
+    def _new(self, found: Iterator[Difference]) -> Iterator[Difference]:
         for difference in found:
             key = _key_of(difference)
-            if key in self._told:
+            if key in self._reported:
                 self._again = True
             else:
-                self._told.add(key)
+                self._reported.add(key)
                 yield difference
 
 
 def _verdict(was: ModelCall, now: ModelCall, changes: Sequence[CallChange], again: bool) -> Verdict:
-    asked_otherwise = again or any(change.side == "request" for change in changes)
-    if not asked_otherwise and changes and failed_in_passing(now):
+    request_changed = again or any(change.side == "request" for change in changes)
+    if not request_changed and changes and failed_transiently(now):
         return "unanswered"
-    return "changed" if asked_otherwise or changes else "same"
+    return "changed" if request_changed or changes else "same"
 
 
 def _of_message(path: str, was: Any, now: Any, one: Message, other: Message) -> Iterator[Difference]:
@@ -291,10 +291,10 @@ def _of_message(path: str, was: Any, now: Any, one: Message, other: Message) -> 
     (_, old_blocks, old_extra), (_, new_blocks, new_extra) = was, now
     for old, new in zip_longest(old_blocks, new_blocks, fillvalue=ABSENT):
         if not isinstance(old, Absent) and not isinstance(new, Absent) and old[0] == new[0]:
-            yield from (Difference(path, apart.recorded, apart.live) for apart in differences(old, new))
+            yield from (Difference(path, differing.recorded, differing.live) for differing in differences(old, new))
         else:
             yield Difference(path, _content(old), _content(new))
-    yield from (Difference(path, apart.recorded, apart.live) for apart in differences(old_extra, new_extra))
+    yield from (Difference(path, differing.recorded, differing.live) for differing in differences(old_extra, new_extra))
 
 
 _CONTENT = {"text": 1, "reasoning": 1, "call": 2, "result": 3}  # index of the content in a block's template
@@ -334,7 +334,7 @@ def _change(side: Side, difference: Difference) -> CallChange:
     return CallChange(side=side, where=difference.where, recorded=recorded, live=live)
 
 
-def _told(tape: Tape) -> Mapping[str, str | list[str]]:
+def _reported(tape: Tape) -> Mapping[str, str | list[str]]:
     return tape.header.client or versions_of(tape.exchanges) or {}
 
 

@@ -45,7 +45,7 @@ class Paired:
         return self.live is not None and self.live.number == self.thread
 
 
-def failed_in_passing(call: ModelCall) -> bool:
+def failed_transiently(call: ModelCall) -> bool:
     """Whether a call got no answer, or a transient error."""
     response = call.response
     if response is None:
@@ -57,7 +57,7 @@ def unanswered(tape: Tape) -> list[ModelCall]:
     """The calls of a tape whose last attempt got no answer, or a transient error."""
     run = build_run(decode(tape.exchanges))
     again = _tried_again(run)
-    return [step.call for step in run.steps if step.call.number not in again and failed_in_passing(step.call)]
+    return [step.call for step in run.steps if step.call.number not in again and failed_transiently(step.call)]
 
 
 def tried_again(tape: Tape) -> frozenset[int]:
@@ -68,7 +68,7 @@ def tried_again(tape: Tape) -> frozenset[int]:
 def _tried_again(run: Run) -> frozenset[int]:
     calls = {step.call.number: step.call for step in run.steps}
     again = {step.cause.call for step in run.steps if step.cause.kind == "retry"}
-    return frozenset(number for number, call in calls.items() if number in again and failed_in_passing(call))
+    return frozenset(number for number, call in calls.items() if number in again and failed_transiently(call))
 
 
 def paired(recorded: Tape, live: Tape, options: ReplayOptions) -> list[Paired]:
@@ -77,7 +77,7 @@ def paired(recorded: Tape, live: Tape, options: ReplayOptions) -> list[Paired]:
     Calls that failed and were retried are left out.
     """
     old, new = (_once(build_run(decode(tape.exchanges))) for tape in (recorded, live))
-    tiers = _asked_alike(recorded, live, old, new, options)
+    tiers = _replayed(recorded, live, old, new, options)
     places = _Places(old, new)
     for live_number, (recorded_number, _) in tiers.items():
         places.take(recorded_number, live_number)
@@ -98,7 +98,7 @@ def _once(run: Run) -> Run:
     return replace(run, steps=tuple(step for step in run.steps if step.call.number not in gone)) if gone else run
 
 
-def _asked_alike(recorded: Tape, live: Tape, old: Run, new: Run, options: ReplayOptions) -> dict[int, tuple[int, Tier]]:
+def _replayed(recorded: Tape, live: Tape, old: Run, new: Run, options: ReplayOptions) -> dict[int, tuple[int, Tier]]:
     """The matches of a replay: by number of the live call, the number of the recorded one and the tier."""
     calls = _by_exchange(step.call for step in old.steps)
     asked = _by_exchange(step.call for step in new.steps)

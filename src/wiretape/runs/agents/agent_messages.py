@@ -39,7 +39,7 @@ class AgentMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _FoundMessage:
     """A message, or only its sender, found in a text."""
 
     sent: AgentMessage
@@ -59,9 +59,9 @@ class AgentMessages:
         names: AgentNames,
         side_calls: Mapping[int, object],
     ) -> None:
-        self.heard: dict[int, list[Link]] = {}  # by call: the links to it
-        self.spoken: dict[int, set[int]] = {}  # by call: indexes of the request messages from other agents
-        self.unheard: list[AgentMessage] = []  # messages that were not received
+        self.received: dict[int, list[Link]] = {}  # by call: the links to it
+        self.from_agents: dict[int, set[int]] = {}  # by call: indexes of the request messages from other agents
+        self.unreceived: list[AgentMessage] = []  # messages that were not received
         self._places, self._names = places, names
         self._asked_by: dict[int, list[RequestedTool]] = {}
         self._answered: dict[int, list[RequestedTool]] = {}
@@ -92,7 +92,7 @@ class AgentMessages:
         for use in requested:
             if is_messenger(use.call.name) and id(use) not in self._arrived and use.call_number not in side_calls:
                 call = by_number[use.call_number]
-                self.unheard.append(self._saying(call, answered_at(call), agents[use.thread], use))
+                self.unreceived.append(self._saying(call, answered_at(call), agents[use.thread], use))
 
     def _pass(self, call: ModelCall, agent: AgentDraft) -> None:
         if agent.number in self._inbox:
@@ -139,10 +139,10 @@ class AgentMessages:
             child = self._by_number.get(use.agent) if use.agent is not None else None
             found = [s for s in self._found(use.result.text, call, receiver, own=False) if self._is_last(s.sent)]
             if child is not None:
-                found = [heard for heard in found if heard.sent.sender is child]
-            for heard in found:
-                kind: LinkKind = "result" if heard.sent.sender is child else "closing"
-                self._note(call, receiver, heard, kind, use)
+                found = [received for received in found if received.sent.sender is child]
+            for received in found:
+                kind: LinkKind = "result" if received.sent.sender is child else "closing"
+                self._note(call, receiver, received, kind, use)
 
     def _is_last(self, sent: AgentMessage) -> bool:
         """Whether the text is an answer, or an argument of a tool that ends the run."""
@@ -157,12 +157,12 @@ class AgentMessages:
             if message.role not in ("user", _AGENT):
                 continue
             found = self._in_message(message, call, receiver)
-            for heard in found:
-                self._note(call, receiver, heard, _kind(heard.sent, receiver))
+            for received in found:
+                self._note(call, receiver, received, _kind(received.sent, receiver))
             if found or message.role == _AGENT:
-                self.spoken.setdefault(call.number, set()).add(index)
+                self.from_agents.setdefault(call.number, set()).add(index)
 
-    def _in_message(self, message: Message, call: ModelCall, receiver: AgentDraft) -> list[_Heard]:
+    def _in_message(self, message: Message, call: ModelCall, receiver: AgentDraft) -> list[_FoundMessage]:
         text = text_of(message)
         if not text:
             return []
@@ -171,7 +171,7 @@ class AgentMessages:
         found = self._found(text, call, receiver, own, author)
         if not found and not own:
             tellers = [author] if author is not None else self._names.named_in(text)
-            found = [heard for sender in tellers if (heard := self._by_name(sender, call, receiver))]
+            found = [received for sender in tellers if (received := self._by_name(sender, call, receiver))]
         if not found and own and parent_of(receiver) is not None:
             found = self._by_order(call, receiver)
         return found
@@ -182,12 +182,12 @@ class AgentMessages:
 
     def _found(
         self, text: str, call: ModelCall, receiver: AgentDraft, own: bool, author: AgentDraft | None = None
-    ) -> list[_Heard]:
+    ) -> list[_FoundMessage]:
         """The messages that a text contains, each text once, oldest first. `own`: the text may be the user's."""
         whole, taken = text.strip(), set[str]()
         named: list[AgentDraft] | None = None
         alone = own and parent_of(receiver) is None  # its user writes to it, too
-        found: list[_Heard] = []
+        found: list[_FoundMessage] = []
         for sent in self._waiting(receiver):
             if sent.at is None or sent.at > call.at or (author is not None and sent.sender is not author):
                 continue
@@ -200,7 +200,7 @@ class AgentMessages:
             by_name = sent.sender in named or (sent.to is receiver and sent.use is not None)
             if _stands_in(said, whole, by_name, alone):
                 taken.add(said)
-                found.append(_Heard(sent, "id" if by_name else "data_flow", "certain" if by_name else "likely"))
+                found.append(_FoundMessage(sent, "id" if by_name else "data_flow", "certain" if by_name else "likely"))
         return found
 
     def _waiting(self, receiver: AgentDraft) -> list[AgentMessage]:
@@ -211,7 +211,7 @@ class AgentMessages:
         ]
         return sorted(waiting, key=lambda sent: sent.call.number) if shared else waiting
 
-    def _by_name(self, sender: AgentDraft, call: ModelCall, receiver: AgentDraft) -> _Heard | None:
+    def _by_name(self, sender: AgentDraft, call: ModelCall, receiver: AgentDraft) -> _FoundMessage | None:
         """The latest message of an agent that a harness names without one of its texts."""
         if parent_of(sender) is not receiver and parent_of(receiver) is not sender:
             return None
@@ -220,20 +220,25 @@ class AgentMessages:
             sayings = [s for s in sayings if s.to is receiver and _is_message(s)][:1]
         else:
             sayings = [s for s in sayings if s.use is None]
-        return _Heard(sayings[-1], "id", "likely") if sayings else None
+        return _FoundMessage(sayings[-1], "id", "likely") if sayings else None
 
-    def _by_order(self, call: ModelCall, receiver: AgentDraft) -> list[_Heard]:
+    def _by_order(self, call: ModelCall, receiver: AgentDraft) -> list[_FoundMessage]:
         """The first pending message to a subagent that receives an unknown text."""
         waiting = [s for s in self._waiting(receiver) if s.to is receiver and _is_message(s) and not refusal(s.use)]
         sent = [s for s in waiting if s.at is not None and s.at <= call.at]
-        return [_Heard(sent[0], "order", "possible")] if sent else []
+        return [_FoundMessage(sent[0], "order", "possible")] if sent else []
 
     # -- remembering -----------------------------------------------------------------------------------------------
 
     def _note(
-        self, call: ModelCall, receiver: AgentDraft, heard: _Heard, kind: LinkKind, by: RequestedTool | None = None
+        self,
+        call: ModelCall,
+        receiver: AgentDraft,
+        received: _FoundMessage,
+        kind: LinkKind,
+        by: RequestedTool | None = None,
     ) -> None:
-        sent = heard.sent
+        sent = received.sent
         carrier = by if by is not None else sent.use
         link = Link(
             kind,
@@ -241,12 +246,12 @@ class AgentMessages:
             call.number,
             sent.sender.number,
             receiver.number,
-            heard.basis,
-            heard.certainty,
+            received.basis,
+            received.certainty,
             carrier.call.name if carrier is not None else None,
             carrier.index if carrier is not None else None,
         )
-        self.heard.setdefault(call.number, []).append(link)
+        self.received.setdefault(call.number, []).append(link)
         self._drop(sent)
         self._arrived.add(id(sent.use))
 
@@ -328,16 +333,18 @@ def joins(
             continue
         agent = agents[place.thread]
         if agent.first_call is call and agent.parent is None and place.relation in ("first", "fork"):
-            heard = _heard(call, agent, answers)
-            if heard:
-                found[call.number] = heard
+            received = _received(call, agent, answers)
+            if received:
+                found[call.number] = received
         said = answer_text(call.response.messages) if call.response is not None else None
         if said and not call.tool_calls:
             answers.setdefault(said.strip(), []).append((call, agent))
     return found
 
 
-def _heard(call: ModelCall, agent: AgentDraft, answers: Mapping[str, list[tuple[ModelCall, AgentDraft]]]) -> list[Link]:
+def _received(
+    call: ModelCall, agent: AgentDraft, answers: Mapping[str, list[tuple[ModelCall, AgentDraft]]]
+) -> list[Link]:
     links: list[Link] = []
     taken: set[int] = set()
     for message in call.request.messages:

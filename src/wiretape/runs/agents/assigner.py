@@ -110,8 +110,8 @@ class AgentAssigner:
 
     def _supposed_side_call(self, draft: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
         """The subagent of a supposed side call, if something links it to a tool call."""
-        beside = self._side_calls[first.number].beside
-        if who.key is not None and beside is not None and self._identities[beside].key == who.key:
+        accompanies = self._side_calls[first.number].accompanies
+        if who.key is not None and accompanies is not None and self._identities[accompanies].key == who.key:
             return None
         agent = self._by_header(first, who)
         if agent is None and not self._side_calls[first.number].plain and not self._prepares(first):
@@ -122,8 +122,10 @@ class AgentAssigner:
 
     def _prepares(self, first: ModelCall) -> bool:
         """Whether a supposed side call prepares the call that it accompanies: both have the same task."""
-        beside = self._side_calls[first.number].beside
-        return beside is not None and beside > first.number and tasks(self._calls[beside]) == tasks(first)
+        accompanies = self._side_calls[first.number].accompanies
+        return (
+            accompanies is not None and accompanies > first.number and tasks(self._calls[accompanies]) == tasks(first)
+        )
 
     def _handed(self, draft: ThreadDraft, first: ModelCall) -> AgentDraft | None:
         """The agent that takes a conversation over: a new one, or one that had it before."""

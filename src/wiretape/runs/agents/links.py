@@ -34,21 +34,23 @@ class LinkContext:
     calls_of: Mapping[int, Sequence[int]]
 
 
-def collect_links(scene: LinkContext) -> tuple[Link, ...]:
+def collect_links(context: LinkContext) -> tuple[Link, ...]:
     """All links, ordered by the calls from which they start."""
-    found = [*_starts(scene), *_continuations(scene), *(lost(sent) for sent in scene.agent_messages.unheard)]
-    found += [link for heard in (*scene.agent_messages.heard.values(), *scene.joined.values()) for link in heard]
-    for use in scene.requested:
+    found = [*_starts(context), *_continuations(context), *(lost(sent) for sent in context.agent_messages.unreceived)]
+    found += [
+        link for received in (*context.agent_messages.received.values(), *context.joined.values()) for link in received
+    ]
+    for use in context.requested:
         if is_lister(use.call.name):
-            found += _listed(use, scene)
+            found += _listed(use, context)
         elif is_stopper(use.call.name):
-            found += _interrupted(use, scene)
-    found += _silent_results(scene, found)
+            found += _interrupted(use, context)
+    found += _silent_results(context, found)
     return tuple(sorted(found, key=lambda link: (link.from_call or 0, link.tool_index or 0, link.to_call or 0)))
 
 
-def _starts(scene: LinkContext) -> Iterator[Link]:
-    for agent in dict.fromkeys(scene.agents.values()):
+def _starts(context: LinkContext) -> Iterator[Link]:
+    for agent in dict.fromkeys(context.agents.values()):
         if agent.parent is None:
             continue
         use, kind = agent.use, _kind(agent)
@@ -82,15 +84,15 @@ def _how(agent: AgentDraft) -> str | None:
     return "the client names the parent, not the call" if agent.use is None else None
 
 
-def _continuations(scene: LinkContext) -> Iterator[Link]:
+def _continuations(context: LinkContext) -> Iterator[Link]:
     """Links of threads that continue another thread of the same agent: forks and compactions."""
-    for draft in scene.drafts:
-        agent = scene.agents.get(draft.number)
+    for draft in context.drafts:
+        agent = context.agents.get(draft.number)
         if agent is None or draft.from_call is None:
             continue
         first = draft.calls[0]
-        place = scene.places[first]
-        origin = scene.agents.get(scene.places[draft.from_call].thread)
+        place = context.places[first]
+        origin = context.agents.get(context.places[draft.from_call].thread)
         if place.relation not in ("fork", "compaction") or (origin is not agent and place.relation == "fork"):
             continue
         basis: LinkBasis = "id" if place.by_id else "data_flow"
@@ -99,14 +101,14 @@ def _continuations(scene: LinkContext) -> Iterator[Link]:
         yield Link(kind, draft.from_call, first, from_agent, agent.number, basis, _CERTAINTY[basis])
 
 
-def _silent_results(scene: LinkContext, found: Sequence[Link]) -> Iterator[Link]:
+def _silent_results(context: LinkContext, found: Sequence[Link]) -> Iterator[Link]:
     """Results of subagents that had finished when the tool that started them returned another text."""
-    told = {link.from_agent for link in found if link.kind in ("result", "closing")}
-    for agent in dict.fromkeys(scene.agents.values()):
+    reported = {link.from_agent for link in found if link.kind in ("result", "closing")}
+    for agent in dict.fromkeys(context.agents.values()):
         use, parent = agent.use, parent_of(agent)
-        if use is None or parent is None or agent.number in told or use.result_call is None or agent.resumed:
+        if use is None or parent is None or agent.number in reported or use.result_call is None or agent.resumed:
             continue
-        last, back = scene.calls[scene.calls_of[agent.number][-1]], scene.calls[use.result_call]
+        last, back = context.calls[context.calls_of[agent.number][-1]], context.calls[use.result_call]
         done = last.number < back.number and last.ended_at is not None and last.ended_at <= back.at
         if done and use.agent == agent.number:
             ends = (last.number, back.number, agent.number, parent.number)
@@ -116,28 +118,28 @@ def _silent_results(scene: LinkContext, found: Sequence[Link]) -> Iterator[Link]
 # -- lists ---------------------------------------------------------------------------------------------------------
 
 
-def _listed(use: RequestedTool, scene: LinkContext) -> Iterator[Link]:
+def _listed(use: RequestedTool, context: LinkContext) -> Iterator[Link]:
     """The entries of a list of agents, compared with the tape, and the agents that it omits."""
-    asker = scene.agents[use.thread]
+    asker = context.agents[use.thread]
     if use.result is None or use.result_call is None:
         return
     seen: set[int] = set()
-    moment = scene.calls[use.result_call]
+    moment = context.calls[use.result_call]
     for name, state in rows(use.result.text):
-        child = scene.names.called(name)
+        child = context.names.called(name)
         if child is asker:
             continue
         seen |= {child.number} if child is not None else set()
         said = (
-            f"{state}; {_known(child, moment, scene)}"
+            f"{state}; {_known(child, moment, context)}"
             if child is not None
             else f"{name} {state}; no call of it is on the tape"
         )
         yield _row(use, asker, child, said, "certain")
-    for child in dict.fromkeys(scene.agents.values()):
+    for child in dict.fromkeys(context.agents.values()):
         at_work = child.use is not None and child.use.call_number < use.call_number and child.number not in seen
-        if parent_of(child) is asker and at_work and not _came_back(child, scene):
-            yield _row(use, asker, child, f"not in the list; {_known(child, moment, scene)}", "likely")
+        if parent_of(child) is asker and at_work and not _returned_result(child, context):
+            yield _row(use, asker, child, f"not in the list; {_known(child, moment, context)}", "likely")
 
 
 def _row(use: RequestedTool, asker: AgentDraft, child: AgentDraft | None, said: str, certainty: Certainty) -> Link:
@@ -146,11 +148,11 @@ def _row(use: RequestedTool, asker: AgentDraft, child: AgentDraft | None, said: 
     return Link("listed", use.call_number, None, asker.number, to, basis, certainty, use.call.name, use.index, said)
 
 
-def _known(child: AgentDraft, moment: ModelCall, scene: LinkContext) -> str:
+def _known(child: AgentDraft, moment: ModelCall, context: LinkContext) -> str:
     """The calls of an agent before, at and after the time of a call, in words."""
-    numbers = scene.calls_of[child.number]
+    numbers = context.calls_of[child.number]
     before = bisect_left(numbers, moment.number)
-    last = scene.calls[numbers[before - 1]] if before else None
+    last = context.calls[numbers[before - 1]] if before else None
     under_way = last is not None and (last.ended_at is None or last.ended_at > moment.at)
     said = [f"{before} of its calls had begun", f"{len(numbers) - before} came later"]
     if under_way and last is not None:
@@ -158,22 +160,22 @@ def _known(child: AgentDraft, moment: ModelCall, scene: LinkContext) -> str:
     return ", ".join(said)
 
 
-def _came_back(child: AgentDraft, scene: LinkContext) -> bool:
+def _returned_result(child: AgentDraft, context: LinkContext) -> bool:
     """Whether the agent's answer was the tool's result: lists omit agents for one task."""
     use = child.use
     if use is None or use.result_call is None:
         return False
     return any(
         link.kind == "result" and link.from_agent == child.number
-        for link in scene.agent_messages.heard.get(use.result_call, ())
+        for link in context.agent_messages.received.get(use.result_call, ())
     )
 
 
-def _interrupted(use: RequestedTool, scene: LinkContext) -> Iterator[Link]:
-    asker, child = scene.agents[use.thread], scene.names.addressed(use.call.arguments)
+def _interrupted(use: RequestedTool, context: LinkContext) -> Iterator[Link]:
+    asker, child = context.agents[use.thread], context.names.addressed(use.call.arguments)
     if child is None:
         return
-    cut = next((n for n in reversed(scene.calls_of[child.number]) if _was_cut(scene.calls[n], use)), None)
+    cut = next((n for n in reversed(context.calls_of[child.number]) if _was_cut(context.calls[n], use)), None)
     ends = (use.call_number, cut, asker.number, child.number)
     yield Link("interrupted", *ends, "id", "certain", use.call.name, use.index, None if cut else "no call was cut")
 

@@ -57,7 +57,7 @@ def test_a_websocket_that_was_played_is_kept_and_one_that_nobody_opened_is_not()
     assert isinstance(renewing.answer(live(chat(user("one")))), Answer)
     play = made.open_socket(live(None, url=sockets.URL, method="GET", upgrade="websocket"))
     assert isinstance(play, SocketPlay)
-    play.heard(sockets.text(said[0][1]))
+    play.receive(sockets.text(said[0][1]))
     assert play.due()
     assert renewing.answer(live(chat(user("other")))) is None
     renewing.note_live_call(5)

@@ -41,9 +41,9 @@ def test_the_depth_says_where_a_conversation_diverges() -> None:
     trie = Trie()
     trie.grow("chat", words("a b c"), classify, owner=0)
     trie.grow("chat", words("a x y z"), classify, owner=1)
-    way = trie.follow("chat", words("a x y q r"), classify)
-    assert (way.depth, way.end) == (3, NOWHERE)
-    assert [trie.owner(child) for child in trie.children(way.last)] == [1]
+    path = trie.follow("chat", words("a x y q r"), classify)
+    assert (path.depth, path.end) == (3, NOWHERE)
+    assert [trie.owner(child) for child in trie.children(path.last)] == [1]
     assert trie.follow("chat", words("q"), classify).depth == 0
 
 

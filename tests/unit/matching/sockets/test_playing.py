@@ -55,11 +55,11 @@ def test_the_server_s_messages_wait_for_all_that_the_client_said_before_them() -
         session(socket(1, ("client", "a"), ("server", "1"), ("client", "b"), ("client", "c"), ("server", "2")))
     )
     assert texts(play) == []
-    play.heard("a")
+    play.receive("a")
     assert texts(play) == ["1"]
-    play.heard("c")  # before its time: as good as in time
+    play.receive("c")  # before its time: as good as in time
     assert texts(play) == []
-    play.heard("b")
+    play.receive("b")
     assert texts(play) == ["2"]
     assert texts(play) == []
 
@@ -73,7 +73,7 @@ def test_two_equal_connections_are_played_in_their_order_each_once() -> None:
     made = session(*(socket(n, ("client", "hi"), ("server", f"answer {n}")) for n in (1, 2)))
     for n in (1, 2):
         play = opened(made)
-        play.heard("hi")
+        play.receive("hi")
         assert texts(play) == [f"answer {n}"]
     missed = made.open_socket(LiveRequest("GET", URL, SHAKE))
     assert isinstance(missed, Miss)
@@ -87,7 +87,7 @@ def test_an_exact_connection_goes_before_one_that_only_matches_masked() -> None:
         socket(2, ("client", "at 2026-02-02 11:11:11"), ("server", "exact")),
     )
     play = opened(made)
-    play.heard("at 2026-02-02 11:11:11")
+    play.receive("at 2026-02-02 11:11:11")
     assert texts(play) == ["exact"]
     assert [played.tier for played in made.report().played] == ["exact"]
 
@@ -95,8 +95,8 @@ def test_an_exact_connection_goes_before_one_that_only_matches_masked() -> None:
 def test_the_loosest_of_its_messages_is_the_connection_s_tier_and_drift_is_listed_once() -> None:
     made = session(socket(1, ("client", "a"), ("client", "at 2026-01-01 10:00:00"), ("server", "ok")))
     play = opened(made)
-    play.heard("a")
-    play.heard("at 2027-01-01 11:00:00")
+    play.receive("a")
+    play.receive("at 2027-01-01 11:00:00")
     assert texts(play) == ["ok"]
     report = made.report()
     assert [played.tier for played in report.played] == ["masked"]
@@ -113,7 +113,7 @@ def test_an_id_that_the_program_made_anew_comes_back_under_its_new_name() -> Non
         )
     )
     play = opened(made)
-    play.heard(dumped({"result": f"started {new}"}))
+    play.receive(dumped({"result": f"started {new}"}))
     assert "".join(orjson.loads(text)["delta"] for text in texts(play)) == new
 
 
@@ -129,7 +129,7 @@ def test_an_id_that_the_program_made_anew_comes_back_under_its_new_name() -> Non
 def test_how_it_ended_comes_after_everything_else(close: Close | None, ended: Ended, said: Any, cut: bool) -> None:
     play = opened(session(socket(1, ("client", "a"), ("server", "1"), close=close, ended=ended)))
     assert (play.close, play.cut) == (None, False)
-    play.heard("a")
+    play.receive("a")
     play.due()
     assert (play.close, play.cut) == (said, cut)
 
@@ -137,12 +137,12 @@ def test_how_it_ended_comes_after_everything_else(close: Close | None, ended: En
 def test_what_was_not_recorded_is_a_miss_with_both_values_and_nothing_follows_it() -> None:
     made = session(socket(1, ("client", "a"), ("client", "b"), ("server", "1")))
     play = opened(made)
-    play.heard("a")
-    play.heard("other")
+    play.receive("a")
+    play.receive("other")
     assert play.miss is not None
     assert "recorded  b" in play.miss.message
     assert "live      other" in play.miss.message
-    play.heard("b")
+    play.receive("b")
     assert texts(play) == []
     assert made.misses == [play.miss]
     told = orjson.loads(miss_message(play.miss))
@@ -151,8 +151,8 @@ def test_what_was_not_recorded_is_a_miss_with_both_values_and_nothing_follows_it
 
 def test_a_message_after_the_recorded_ones_says_that_the_recording_ends_there() -> None:
     play = opened(session(socket(7, ("client", "a"))))
-    play.heard("a")
-    play.heard("more")
+    play.receive("a")
+    play.receive("more")
     assert play.miss is not None
     assert "x7 has no further message of the client" in play.miss.message
 

@@ -82,7 +82,7 @@ def test_few_of_many_that_wait_are_gone_through(tier: Tier, monkeypatch: pytest.
     play = opened(made)
     other = "another " if tier is Tier.POSITION else ""
     for n in range(30):
-        play.heard(text(create(f"{other}question {n}")[1]))
+        play.receive(text(create(f"{other}question {n}")[1]))
         assert play.miss is None
         play.due()
     assert len(compared) <= 31
@@ -95,9 +95,9 @@ def test_a_connection_is_decoded_once_for_all_lines_of_its_calls(monkeypatch: py
     monkeypatch.setattr(Registry, "calls_of", lambda self, one, memo: decoded.append(one) or calls_of(self, one, memo))
     shown = []
     for n in range(5):
-        play.heard(text(create(f"question {n}")[1]))
+        play.receive(text(create(f"question {n}")[1]))
         play.due()
-        shown += [made.call_of(answer) for answer in play.news()]
+        shown += [made.call_of(answer) for answer in play.new_outcomes()]
     assert [call.number for call in shown] == [1, 2, 3, 4, 5]
     assert [call.response.messages[0].blocks[0].text for call in shown] == [f"answer {n}" for n in range(5)]
     assert len(decoded) == 1

@@ -48,7 +48,7 @@ def opened(made: ReplaySession) -> SocketPlay:
 def ask(play: SocketPlay, asked: str | Said, **members: Any) -> list[dict[str, Any]]:
     """Say it; what is due then."""
     value = asked if isinstance(asked, tuple) else create(asked, **members)
-    play.heard(text(value[1]))
+    play.receive(text(value[1]))
     return [orjson.loads(frame.data) for frame in play.due() if frame.data is not None]
 
 
@@ -84,7 +84,7 @@ def test_a_refused_call_gets_an_error_event_and_the_next_attempt_on_the_connecti
     ]
     assert (play.close, play.cut) == (None, False)
     assert answer(ask(play, "b", previous_response_id=ONE)) == "to b"
-    assert kinds(play.news()) == ["Answer", "Injected", "Answer"]
+    assert kinds(play.new_outcomes()) == ["Answer", "Injected", "Answer"]
     report = made.report()
     assert [(one.fault, one.answer.call, one.broke) for one in report.injected] == [("429@2:after=1.5s", 2, True)]
     assert [(one.answer.call, one.tier, one.repeated) for one in report.played] == [
@@ -111,7 +111,7 @@ def test_the_close_that_was_recorded_waits_for_the_refused_call() -> None:
         assert play.close is None
     assert answer(ask(play, "a")) == "to a"
     assert play.close == Close(1001, "", "server")
-    assert kinds(play.news()) == ["Injected", "Injected", "Answer"]
+    assert kinds(play.new_outcomes()) == ["Injected", "Injected", "Answer"]
 
 
 def test_a_refused_call_is_answered_on_another_connection_while_the_first_is_still_open() -> None:
@@ -306,9 +306,9 @@ def test_a_client_that_tries_again_gets_every_recorded_answer_in_the_end(
 def test_a_slow_call_has_its_pauses_as_many_times_as_long_and_no_other_call_has() -> None:
     made = replaying(socket(said("a", "b")), faults=("slow@2:x10",))
     play = opened(made)
-    play.heard(text(create("a")[1]))
+    play.receive(text(create("a")[1]))
     assert {frame.wait(0) for frame in play.due()} == {0}
-    play.heard(text(create("b", previous_response_id=ONE)[1]))
+    play.receive(text(create("b", previous_response_id=ONE)[1]))
     frames = play.due()
     assert [frame.wait(0) for frame in frames] == [100.0] * 6
     assert frames[0].wait(2) == 200
@@ -318,7 +318,7 @@ def test_a_slow_call_has_its_pauses_as_many_times_as_long_and_no_other_call_has(
 def test_a_stall_with_an_end_is_before_the_event_that_follows_and_needs_no_pace() -> None:
     made = replaying(socket(said("a")), faults=("stall@1:event=2:for=3s",))
     play = opened(made)
-    play.heard(text(create("a")[1]))
+    play.receive(text(create("a")[1]))
     assert [frame.wait(0) for frame in play.due()] == [0, 0, 3000, 0, 0, 0]
 
 
@@ -443,10 +443,10 @@ def test_with_repeat_what_is_no_call_is_given_again_too() -> None:
     made = replaying(socket([("client", "a"), ("server", "1"), ("server", "2"), ("client", "b")]), repeat=True)
     play = opened(made)
     for _ in range(2):
-        play.heard("a")
+        play.receive("a")
         assert [frame.data for frame in play.due()] == ["1", "2"]
     again = opened(made)
-    again.heard("a")
+    again.receive("a")
     assert [frame.data for frame in again.due()] == ["1", "2"]
 
 
@@ -502,7 +502,7 @@ def test_by_position_a_message_follows_the_answer_that_it_names() -> None:
     play = opened(replaying(socket(talk), **POSITION))
     ask(play, "a")
     ask(play, "x")
-    play.heard(text(create("changed", previous_response_id=ONE)[1]))
+    play.receive(text(create("changed", previous_response_id=ONE)[1]))
     assert play.miss is None
     assert play.due() == []  # as ever, it waits until all that was said before it has come
     assert answer(ask(play, "y", previous_response_id="q1")) == "to yto b"
@@ -529,7 +529,7 @@ def test_by_position_no_answer_is_given_where_two_connections_have_the_same_righ
 
 def test_by_position_what_is_no_call_follows_too_but_no_other_kind_of_message() -> None:
     play = opened(replaying(socket([("client", "a"), ("server", "1"), ("client", "b"), ("server", "2")]), **POSITION))
-    play.heard("x")
+    play.receive("x")
     assert [frame.data for frame in play.due()] == ["1"]
-    play.heard(b"bytes")
+    play.receive(b"bytes")
     assert play.miss is not None

@@ -259,7 +259,7 @@ def test_calls_of_one_websocket_are_named_each_by_its_number() -> None:
     play = replay.open_socket(live(None, method="GET", url=URL))
     assert isinstance(play, SocketPlay)
     for asked in ("a", "a", "b"):
-        play.heard(orjson.dumps(create(asked)[1]).decode())
+        play.receive(orjson.dumps(create(asked)[1]).decode())
     assert shown(replay)[1:] == [
         "  played      1 call (1 exact)",
         "  injected    429@* into calls 1, 2",
