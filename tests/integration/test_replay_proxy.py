@@ -368,7 +368,7 @@ def test_a_client_that_does_not_trust_the_certificate_has_missed_and_is_told_why
     [missed] = replay.report().missed
     assert (missed.what, missed.reason, missed.times) == (f"CONNECT {HOST}:443", "not opened", 2)
     assert "did not accept wiretape's certificate" in missed.message
-    assert f"put http://127.0.0.1:{running.port}/{HOST} in the place of https://{HOST}" in missed.message
+    assert f"use http://127.0.0.1:{running.port}/{HOST} instead of https://{HOST}" in missed.message
     assert [type(outcome) for outcome in seen] == [Miss]
 
 

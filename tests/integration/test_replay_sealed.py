@@ -135,8 +135,8 @@ def test_all_that_is_tried_beside_is_refused_at_once_and_named() -> None:
             1,
         ),
         ("connection to 192.0.2.1:22", "refused: no --pass names it (--pass 192.0.2.1:22)", 1),
-        ("CONNECT other.example.com:443", "only hosts named by --pass are let through (--pass other.example.com)", 2),
-        ("datagram to models.example.com:443", "UDP is never let through", 1),
+        ("CONNECT other.example.com:443", "only hosts that --pass names can be reached (--pass other.example.com)", 2),
+        ("datagram to models.example.com:443", "UDP is blocked", 1),
         ("lookup of asked.example.com", "nothing was sent to it", 1),
     ]
     assert [(miss.what, miss.message.splitlines()) for miss in report.missed] == [
@@ -148,7 +148,7 @@ def test_all_that_is_tried_beside_is_refused_at_once_and_named() -> None:
                     "wiretape does not listen on that port"
                 ),
                 (
-                    f"  put http://127.0.0.1:{running.port}/http:models.example.com:8000 in the place of "
+                    f"  use http://127.0.0.1:{running.port}/http:models.example.com:8000 instead of "
                     "http://models.example.com:8000 in the program's base URL"
                 ),
                 "  (--port keeps the address from one run to the next)",
@@ -224,7 +224,7 @@ except ssl.SSLError as error:
         assert inside(running.sealed_network, code) == "TLSV1_ALERT_ACCESS_DENIED\n"
     (missed,) = replay.report().missed
     assert missed.message.splitlines()[0::3] == [
-        "wiretape replay does not open TLS: a connection to api.openai.com:443 was refused",
+        "wiretape replay does not intercept TLS: the connection to api.openai.com:443 was blocked",
         "  this would open it",
     ]
 
@@ -275,7 +275,7 @@ def test_the_command_seals_its_program_and_says_what_was_led_here(tmp_path: Path
         "Connection refused",
     )
     for part in (
-        "wiretape: sealed: the program has no network but this replay\n",
+        "wiretape: sealed: the program can reach only this replay\n",
         "  led here    api.openai.com:80 (1 connection), past the variables; unsealed it",
         "connection to 192.0.2.1:22: refused: no --pass names it",
         "It was sealed: what it tried to reach is listed above.",

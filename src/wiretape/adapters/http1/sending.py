@@ -28,7 +28,7 @@ _CHUNKED: Final = (("transfer-encoding", "chunked"),)
 def whole_response(shown: Playback, request: HttpRequest) -> bytes | None:
     """Write a response that needs no waiting; None if it has pauses, breaks off or is a long stream.
 
-    Each event of a stream is a chunk of its own.
+    Each event of a stream is a separate chunk.
     """
     if shown.status is None or shown.cut or shown.linger or shown.pause > 0:
         return None
@@ -87,7 +87,7 @@ class ClientGone(Exception):
 
 
 class PlaybackSender:
-    """Sends one response over a connection. Pauses end at once when the client disconnects.
+    """Sends one response over a connection. Pauses end as soon as the client disconnects.
 
     A half-closed client may still read, or may have gone: only a write shows which. Where the next bytes are due soon
     the sender waits and writes them; where nothing is due for long, it takes the client to have gone. `on_reset` is

@@ -1,6 +1,6 @@
 """An HTTP/1.1 server on httptools: hands each request to a handler, and sends responses in their order.
 
-It knows nothing of what is served. A handler sends its response at once, or returns a coroutine that writes it.
+It does not depend on the content. A handler sends its response immediately, or returns a coroutine that writes it.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ Handler: TypeAlias = "Callable[[HttpRequest, HttpConnection], Coroutine[Any, Any
 class HttpConnection(asyncio.Protocol):
     """One client's connection. Requests are answered one at a time, in their order.
 
-    Responses that handlers send at once (`respond`) are buffered until the end of this turn of the event loop: writing
-    wakes the client, which takes about as long as half a response, and other connections are answered first.
+    `respond` buffers a response until the end of this turn of the event loop: each write wakes a client, which takes as
+    long as half a response, and other connections are answered first.
     """
 
     def __init__(self, handler: Handler, connections: set[HttpConnection]) -> None:
@@ -90,7 +90,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def writable(self) -> bool:
-        """Whether the client reads what is sent."""
+        """Whether the client reads its responses."""
         return self._writable.is_set()
 
     def respond(self, data: bytes, on_sent: Callable[[], None] | None = None) -> None:
@@ -317,7 +317,7 @@ def _headers(pairs: tuple[tuple[bytes, bytes], ...]) -> Headers:
 def _explain(data: bytes, error: Exception) -> str:
     """Explain to a client why its bytes are not a request."""
     if data.startswith(_TLS):
-        return "wiretape speaks plain HTTP on this port: take http:// in the place of https:// in the base URL"
+        return "wiretape speaks plain HTTP on this port: use http:// instead of https:// in the base URL"
     if data.startswith(b"CONNECT "):
         return _NOT_A_PROXY
     why = error.__context__ or error  # the parser wraps exceptions of its callbacks

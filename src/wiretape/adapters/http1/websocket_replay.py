@@ -120,7 +120,7 @@ class WebSocketReplay:
             ]
 
     def end(self) -> ConnectionEnd | None:
-        """Return how the server ends the connection if nothing more is due; None if it does not."""
+        """Return how the server ends the connection after the last message; None if it stays open."""
         play = self._play
         if self.over:
             return None

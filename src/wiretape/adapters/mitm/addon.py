@@ -57,7 +57,7 @@ class RecorderInterface(Protocol):
 class RecordingAddon:
     """Records the traffic of one proxy.
 
-    `own_port`: the proxy's, set when it listens; None: there are no base-URL routes (in a user's own mitmproxy). `via`:
+    `own_port`: the proxy's, set when it listens; None: base-URL routes are off (in a user's own mitmproxy). `via`:
     the proxy through which upstreams are reached. `default_routes`: hosts that wiretape's default base URLs name, each
     with its variable, which the user had not set. `routed`: hosts and ports that base URLs name.
     """
@@ -96,7 +96,7 @@ class RecordingAddon:
     def stop(self) -> None:
         """Stop recording: the recorder ends open exchanges. Traffic continues."""
         self._stopped = True
-        self._worker.shutdown()  # waiting calls return at once now; cancelling them would end their traffic
+        self._worker.shutdown()  # waiting calls return immediately; cancelling them would end their traffic
 
     # connections
 
@@ -168,7 +168,7 @@ class RecordingAddon:
 
     @staticmethod
     def number_of(flow: http.HTTPFlow) -> int | None:
-        """Return the number of the exchange that records a flow; None if it is not recorded."""
+        """Return the number of the exchange that records a flow; None for other flows."""
         x: int | None = flow.metadata.get(_RECORDED)
         return x
 
@@ -336,7 +336,7 @@ class RecordingAddon:
 
 
 def _ended(flow: http.HTTPFlow) -> Ended:
-    """Return who ended a broken flow. For a reset HTTP/2 stream, mitmproxy's message shows it by the reason only."""
+    """Return which side ended a broken flow. For a reset HTTP/2 stream, only the reason in the message shows it."""
     message = flow.error.msg if flow.error else ""
     server = flow.server_conn
     if message.lower().startswith("client disconnected") or message == "connection cancelled":

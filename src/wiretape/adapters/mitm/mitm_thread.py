@@ -234,7 +234,7 @@ class _Faults(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         lines = record.getMessage().strip().splitlines()
-        if lines:  # an empty error follows the one that has the reason
+        if lines:  # an empty error follows another with the reason
             self._report(f"mitmproxy reports: {lines[0]}")
 
 

@@ -54,7 +54,7 @@ class ReplayAddon:
             self._clients.pop(_address(data.server.sockname), None)
 
     def tls_failed_client(self, data: tls.TlsData) -> None:
-        """Report a client that does not trust the certificate; one that just disconnects has no request."""
+        """Report a client that does not trust the certificate. A client may also just disconnect."""
         address, error = data.context.server.address, data.conn.error or ""
         if address is not None and "disconnected during the handshake" not in error:
             self._refused(address[0], address[1], f"its client did not accept wiretape's certificate ({error})")

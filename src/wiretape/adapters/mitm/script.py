@@ -3,7 +3,7 @@
     mitmweb -s "$(python -m wiretape.adapters.mitm.script)" --set wiretape_tape=agent.tape
 
 The module prints its own path when it is run, and is a mitmproxy script when it is loaded as one. mitmproxy's own
-modes and certificates apply; there are no base-URL routes.
+modes and certificates apply, and base-URL routes are off.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _HOP_BY_HOP: Final = frozenset({b"connection", b"proxy-connection", b"proxy-auth
 
 
 class TlsInterceptor(Protocol):
-    """Intercepts TLS on a proxy port of its own and sends the requests to the replay server."""
+    """Intercepts TLS on its proxy port and sends the requests to the replay server."""
 
     async def port(self) -> int:
         """Start it if it does not run yet; return its port."""
@@ -159,7 +159,7 @@ class ForwardProxy:
         """Connect a tunnel to the interceptor. `first`: bytes of a tunnel that the client was granted already."""
         try:
             there = await interceptor.port()
-        except Exception as error:  # nothing may bypass an interceptor that does not start
+        except Exception as error:  # then the connection is refused
             why = f"TLS could not be intercepted: {error}"
             self.tunnel_failed(host, port, why)
             await _refuse(writer, 502, f"wiretape replay: {why}")
@@ -214,7 +214,7 @@ class ForwardProxy:
             self._session.refused(what, f"refused: no --pass names it (--pass {host}:{port})")
 
     def local_connection_refused(self, host: str, port: int) -> None:
-        """List the same for this machine. It is not a miss: a program may wait for a server of its own to start."""
+        """List the same for this machine. It is not a miss: a program may wait for its own server to start."""
         if any(self._session.knows_port(own, port) for own in (host, "localhost")):
             ours = self._ours(f"http://{host}:{port}")
             note = f"it is on the tape, and nothing listens there now; use {ours} as the model's base URL"
@@ -227,10 +227,10 @@ class ForwardProxy:
         """List a blocked tunnel; return why it is blocked."""
         what = f"CONNECT {bracketed(host)}:{port}"
         if not self._serves_models(host, port):
-            note = f"only hosts named by --pass are let through (--pass {host})"
+            note = f"only hosts that --pass names can be reached (--pass {host})"
             self._session.refused(what, note)
-            return f"wiretape replay opens no connection to {host}:{port}: {note}"
-        closed = f"wiretape replay does not open TLS: a connection to {host}:{port} was refused"
+            return f"wiretape replay blocks connections to {host}:{port}: {note}"
+        closed = f"wiretape replay does not intercept TLS: the connection to {host}:{port} was blocked"
         message = "\n".join(filter(None, [closed, self._base_url_hint(host, port), self._why_closed]))
         self._miss(what, message)
         return message
@@ -250,7 +250,7 @@ class ForwardProxy:
         variables = " or ".join(variables_of(host))
         read = f", or let it read {variables}, which wiretape sets" if variables else ""
         return (
-            f"  put {self._ours(theirs)} in the place of {theirs} in the program's base URL{read}\n"
+            f"  use {self._ours(theirs)} instead of {theirs} in the program's base URL{read}\n"
             "  (--port keeps the address from one run to the next)"
         )
 

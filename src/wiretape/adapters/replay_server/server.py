@@ -34,8 +34,8 @@ _TOOL_MISSED: Final = 400
 class Interpose(Protocol):
     """A callback between the session's outcome and the response. The server awaits it before it sends anything.
 
-    It returns the outcome to send: the one that it was given, or another. It may take minutes; other requests are
-    answered meanwhile. While it holds an event stream, the client gets the recorded status and headers, then comments,
+    It returns the outcome to send: its argument, or another one. It may take minutes, during which other requests are
+    answered. While it holds an event stream, the client gets the recorded status and headers, then comments,
     so that it does not time out. From then on only the events can be changed: if the new outcome has another status or
     content type, the connection is closed. When the client disconnects, the call is cancelled.
 

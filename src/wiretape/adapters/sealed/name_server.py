@@ -1,4 +1,4 @@
-"""The name server of a sealed network: each name gets an address of its own, so that a connection shows its name.
+"""The name server of a sealed network: each name gets a separate address, so that a connection shows its name.
 
 It answers as much of DNS as resolvers need, and looks nothing up.
 """
@@ -60,14 +60,14 @@ class NameServer:
             return LOOPBACK
         address = self._addresses.get(name)
         if address is None:
-            # With more names than addresses, addresses are used again: a program does not connect to all at once.
+            # With more names than addresses, addresses are used again: the oldest are hardly in use.
             address = str(_POOL[1 + len(self._addresses) % (_POOL.num_addresses - 2)])
             self._addresses[name] = address
         self._names[address] = name  # of several names with one address, the last that was looked up
         return address
 
     def answer(self, query: bytes) -> bytes | None:
-        """Return the reply to a DNS message; None if it is not a query."""
+        """Return the reply to a DNS query; None for other messages."""
         if len(query) < 12 or query[2] & 0x80:
             return None
         if (query[2] >> 3) & 0xF:

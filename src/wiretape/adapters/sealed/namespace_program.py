@@ -1,4 +1,4 @@
-"""A program of its own, on the standard library alone: makes a sealed network, or starts a program inside of it.
+"""A separate program, on the standard library alone: makes a sealed network, or starts a program inside of it.
 
     python -I -S namespace_program.py make CHANNEL ADDRESS:PORT…
     python -I -S namespace_program.py enter NETWORK USERS ENVIRON FAILED FILES PROGRAM ARGUMENT…
@@ -85,7 +85,7 @@ def _call(name: str, *numbers: int) -> None:
 
 
 def sealed_network() -> tuple[bool, socket.socket]:
-    """Move this process to a network of its own; return whether it made a user namespace, and the refusal socket.
+    """Move this process to a new network; return whether it made a user namespace, and the refusal socket.
 
     Users without the right to make a network need a user namespace. Their ids stay the same, and no others exist in it.
     """

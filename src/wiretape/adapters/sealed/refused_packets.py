@@ -1,6 +1,6 @@
 """Finds the addresses and ports of a sealed network at which nothing listens, from the packets that refuse a client.
 
-A refused connection leaves no other trace, because no socket of wiretape takes part in it.
+The packets are the only trace of a refused connection: it does not reach a socket of wiretape.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class RefusedPacket(NamedTuple):
 
 
 def refused_packet(packet: bytes) -> RefusedPacket | None:
-    """Return what an IPv4 packet refuses; None if it is not a refusal."""
+    """Return what an IPv4 packet refuses; None for other packets."""
     if len(packet) < 20:
         return None
     kind, payload = packet[9], packet[_header_size(packet) :]

@@ -42,7 +42,7 @@ def intercepted_ports(let_through: Sequence[str]) -> tuple[int, ...]:
 
 
 class ServerNameReader:
-    """Reads the server name that a TLS client asks for. The handshake is given up as soon as it is known."""
+    """Reads the server name that a TLS client asks for. It ends the handshake after that."""
 
     def __init__(self) -> None:
         self.name: str | None = None
@@ -115,7 +115,7 @@ class TransparentProxy:
                 await writer.wait_closed()
 
     def _host_of(self, address: str, port: int) -> str:
-        """Return the host that an address stands for: of several names, one that the proxy knows."""
+        """Return the host name for an address. If it has several, prefer a host that the proxy knows."""
         if address == LOOPBACK and f"localhost:{port}" in self._globs:
             return "localhost"
         names = self._names.names_of(address) or [address]
@@ -214,7 +214,7 @@ class TransparentProxy:
         self._hosts.add(host)
         if not refused.is_connection:
             # Not a miss: clients that try HTTP/3 first continue with a connection.
-            self._session.refused(f"datagram to {host}:{port}", "UDP is never let through")
+            self._session.refused(f"datagram to {host}:{port}", "UDP is blocked")
         elif host.startswith("127."):
             self._proxy.local_connection_refused(host, port)
         else:

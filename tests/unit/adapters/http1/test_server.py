@@ -389,7 +389,7 @@ def test_only_clients_of_http_1_1_get_100_continue(version: str, told: int) -> N
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03" + bytes(190), b"speaks plain HTTP on this port: take http://"),
+        (b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03" + bytes(190), b"speaks plain HTTP on this port: use http://"),
         (b"CONNECT api.example.com:443 HTTP/1.1\r\nhost: x\r\n\r\n", b"is not a proxy on this port"),
         (b"GET http://[bad/x HTTP/1.1\r\nhost: x\r\n\r\n", b"HTTP/1.1 request: invalid url b'http://[bad/x'"),
         (b"FOO / HTTP/1.1\r\nhost: x\r\n\r\n", b"could not read this as an HTTP/1.1 request: Invalid method"),

@@ -60,7 +60,7 @@ def test_a_tunnel_is_refused_with_the_reason_and_listed() -> None:
     assert [(s.what, s.note) for s in replay.report().strayed] == [
         (
             "CONNECT tracking.example.com:443",
-            "only hosts named by --pass are let through (--pass tracking.example.com)",
+            "only hosts that --pass names can be reached (--pass tracking.example.com)",
         )
     ]
 
@@ -75,8 +75,8 @@ def test_a_tunnel_to_a_host_on_the_tape_is_a_miss_that_says_what_to_do() -> None
     [missed] = replay.report().missed
     assert (missed.what, missed.reason, missed.times) == ("CONNECT api.example.com:443", "not opened", 2)
     assert missed.message.splitlines() == [
-        "wiretape replay does not open TLS: a connection to api.example.com:443 was refused",
-        f"  put {own} in the place of https://api.example.com in the program's base URL",
+        "wiretape replay does not intercept TLS: the connection to api.example.com:443 was blocked",
+        f"  use {own} instead of https://api.example.com in the program's base URL",
         "  (--port keeps the address from one run to the next)",
     ]
     assert answers[1].decode().endswith(f"\r\n\r\n{missed.message}\n")
@@ -107,8 +107,8 @@ def test_a_tunnel_to_a_model_provider_is_a_miss_and_never_let_through(let_throug
 def test_another_port_of_a_recorded_host_is_not_on_the_tape(url: str, known: str, unknown: str) -> None:
     replay = session(exchange(1, chat(user("hi")), "one", url=url))
     with ReplayServer(replay) as replaying:
-        assert b"only hosts named by --pass are let through" in tunnelled(replaying, unknown, b"")
-        assert b"does not open TLS" in tunnelled(replaying, known, b"")
+        assert b"only hosts that --pass names can be reached" in tunnelled(replaying, unknown, b"")
+        assert b"does not intercept TLS" in tunnelled(replaying, known, b"")
     assert [missed.what for missed in replay.report().missed] == [f"CONNECT {known}"]
     assert [strayed.what for strayed in replay.report().strayed] == [f"CONNECT {unknown}"]
 
@@ -229,8 +229,8 @@ def test_a_client_that_tunnels_plain_http_is_answered_from_the_tape() -> None:
         elsewhere = tunnelled(replaying, "127.0.0.1:10", post("/v1/chat/completions", body))
         assert tunnelled(replaying, "127.0.0.1:9", b"\x16\x03\x01\x02\x00") == b""
     assert [missed.what for missed in replay.report().missed] == ["CONNECT 127.0.0.1:9"]
-    assert "put http://127.0.0.1:" in replay.misses[0].message
-    assert "/https:127.0.0.1:9 in the place of https://127.0.0.1:9 in" in replay.misses[0].message
+    assert "use http://127.0.0.1:" in replay.misses[0].message
+    assert "/https:127.0.0.1:9 instead of https://127.0.0.1:9 in" in replay.misses[0].message
     assert [stray.what for stray in replay.report().strayed] == ["CONNECT 127.0.0.1:10"]
     assert b"answer 1" in own
     assert b"answer 2" in recorded

@@ -75,7 +75,7 @@ def _play(context: ActiveContext, play: SocketPlay, sock: socket.socket, data: b
                 _pause(replay, sock, due.pause / 1000)
             sock.sendall(due.data)
         end = replay.end()
-        if end is not None:  # even of a silent server: a client without a timeout would wait for ever
+        if end is not None:  # even of a silent server: a client without a timeout would hang
             _end(replay, end.data, sock)
             return
         data = b"" if replay.over else sock.recv(_CHUNK)
@@ -84,7 +84,7 @@ def _play(context: ActiveContext, play: SocketPlay, sock: socket.socket, data: b
 
 
 def _pause(replay: WebSocketReplay, sock: socket.socket, seconds: float) -> None:
-    """Wait and answer pings meanwhile. BrokenPipeError: the client has disconnected."""
+    """Wait, and answer pings during the pause. BrokenPipeError: the client has disconnected."""
     until = time.monotonic() + seconds
     try:
         while (left := until - time.monotonic()) > 0:

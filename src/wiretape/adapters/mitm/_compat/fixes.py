@@ -123,7 +123,7 @@ def _with_many_connections(init: Any) -> Any:
 
 
 def _without_invented_close(send: Any) -> Any:
-    """Do not send close code 1006, which means that there was no close frame. The connection is closed as before."""
+    """Do not send close code 1006: it means a missing close frame. The connection is closed as before."""
 
     def sent(self: Any, event: Any) -> Any:
         if isinstance(event, CloseConnection) and event.code == CloseReason.ABNORMAL_CLOSURE:

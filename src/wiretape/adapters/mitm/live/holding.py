@@ -50,7 +50,7 @@ class HoldingAddon(RecordingAddon):
         self._output = output or OutputRedactor()
         self._exchanges = LiveExchanges(self._output)
         self._sockets = PendingSockets(queue, self._exchanges)
-        self._deciding: dict[int, asyncio.Future[bool]] = {}  # of answers whose clients get comments meanwhile
+        self._deciding: dict[int, asyncio.Future[bool]] = {}  # of answers whose clients get comments
         self._offset = 0  # of the debugger's clock from the tape's, in milliseconds
         self._unwritten: set[int] = set()  # exchanges that have ended and are not on the tape yet
 
@@ -180,7 +180,7 @@ class HoldingAddon(RecordingAddon):
         super().responseheaders(flow)
 
     async def held_answer(self, flow: http.HTTPFlow) -> None:
-        """Wait for the decision on an event stream; the client gets comments meanwhile."""
+        """Wait for the decision on an event stream, while its client gets comments."""
         x = self.number_of(flow)
         if x is None:
             return
@@ -269,7 +269,7 @@ class HoldingAddon(RecordingAddon):
         super()._end(flow, ended, trailers)
 
     async def _guarded(self, hold: Callable[..., Any], flow: http.HTTPFlow, x: int) -> bool:
-        """Hold a call; return False if its client has disconnected meanwhile."""
+        """Hold a call; return False if its client has disconnected."""
         try:
             await hold(flow, x)
         except ClientLeft:

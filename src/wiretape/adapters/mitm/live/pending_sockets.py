@@ -1,4 +1,4 @@
-"""Holds the calls of recorded WebSockets: at the message that starts a call, and at the one that ends its answer.
+"""Holds the calls of recorded WebSockets: at the message that starts a call, and at the last of its answer.
 
 mitmproxy passes on one message of a connection at a time: while one is held here, later ones of the connection wait,
 and keep their order. Messages are not changed.
@@ -156,7 +156,7 @@ class PendingSockets:
         await self._queue.run(lambda: live.settled(number))
 
     async def _wait(self, number: int, flow: http.HTTPFlow) -> bool:
-        """Wait for a decision; return False if the client has disconnected meanwhile."""
+        """Wait for a decision; return False if the client has disconnected."""
         try:
             decision = await self._queue.decision(
                 lambda release: self._queue.live.hold_if_wanted(number, release), lambda: has_left(flow)
@@ -170,5 +170,5 @@ class PendingSockets:
 
 
 def _number_of(call: ModelCall) -> int:
-    """Return the number that stands for one call of a connection in the debugger."""
+    """Return the debugger's number for one call of a connection."""
     return call.exchange * _CALLS + (call.part or 0)
