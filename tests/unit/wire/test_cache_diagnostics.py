@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.wire import answer, named, stream
 
-from wiretape.analyze.cache.breaks import ProviderReason, provider_says
+from wiretape.analyze.cache.breaks import ProviderReason, provider_reason
 from wiretape.model.call import CallRequest, CallResponse, ModelCall
 
 MESSAGES, RESPONSES = "https://api.anthropic.com/v1/messages", "https://api.openai.com/v1/responses"
@@ -15,7 +15,7 @@ MESSAGE = {"id": "m", "type": "message", "role": "assistant", "model": "c", "con
 
 
 def miss(response: CallResponse) -> ProviderReason | None:
-    return provider_says(ModelCall(1, 1, "x", CallRequest("m", ()), response, 0, 1, None))
+    return provider_reason(ModelCall(1, 1, "x", CallRequest("m", ()), response, 0, 1, None))
 
 
 def test_a_whole_message() -> None:

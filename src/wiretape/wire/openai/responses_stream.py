@@ -6,7 +6,6 @@ item; deltas count only for items without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from wiretape.model.jsonvalue import Json, JsonObject
@@ -105,8 +104,10 @@ class ResponseAssembler(StreamAssembler):
             self._finish(kind, value)
         elif kind in _LIFECYCLE:
             self._response = {**self._response, **obj(value.get("response"))}
-        elif kind in _HANDLERS:
-            _HANDLERS[kind](self, value, event.ms)
+        elif kind == "response.output_item.added":
+            self._item_added(value, event.ms)
+        elif kind == "response.output_item.done":
+            self._item_done(value, event.ms)
         elif kind.endswith(".done"):
             self._text_done(kind, value, event.ms)
         elif kind == "error" or (not kind and not is_empty(value.get("error"))):
@@ -158,16 +159,13 @@ class ResponseAssembler(StreamAssembler):
             self._pieces(value, what).append(what, 0, delta)
 
     def _add_command(self, value: JsonObject, delta: str) -> None:
-        item = self._pieces(value, "shell_call").item
-        action = dict(obj(item.get("action")))
+        pieces = self._pieces(value, "shell_call")
+        action = obj(pieces.item.get("action"))
         commands = [c if isinstance(c, str) else "" for c in items(action.get("commands"))]
         index = _limited_index(value.get("command_index"))
         commands += [""] * (index + 1 - len(commands))
         commands[index] += delta
-        self._items[next(i for i, p in self._items.items() if p.item is item)].item = {
-            **item,
-            "action": {**action, "commands": commands},
-        }
+        pieces.item = {**pieces.item, "action": {**action, "commands": commands}}
 
     def _text_done(self, kind: str, value: JsonObject, ms: int | None) -> None:
         """Take the whole text of a `.done` event, in case deltas were lost."""
@@ -182,7 +180,7 @@ class ResponseAssembler(StreamAssembler):
             pieces.replace(what, _part_index(value), text)
         self.note_content(ms)
 
-    def item_added(self, value: JsonObject, ms: int | None) -> None:
+    def _item_added(self, value: JsonObject, ms: int | None) -> None:
         item = value.get("item")
         if not isinstance(item, dict):
             return
@@ -192,7 +190,7 @@ class ResponseAssembler(StreamAssembler):
         if item.get("type") in _CALLS:
             self.note_content(ms)
 
-    def item_done(self, value: JsonObject, ms: int | None) -> None:
+    def _item_done(self, value: JsonObject, ms: int | None) -> None:
         item = value.get("item")
         if isinstance(item, dict):
             self._announce(value, item).close(item)
@@ -216,12 +214,6 @@ class ResponseAssembler(StreamAssembler):
             if pieces.closed or index not in output:
                 output[index] = pieces.value()
         return {**self._response, "output": [output[index] for index in sorted(output)]}
-
-
-_HANDLERS: dict[str, Callable[[ResponseAssembler, JsonObject, int | None], None]] = {
-    "response.output_item.added": ResponseAssembler.item_added,
-    "response.output_item.done": ResponseAssembler.item_done,
-}
 
 
 def _part_index(value: JsonObject) -> int:
