@@ -96,6 +96,36 @@ def test_importing_wiretape_imports_nothing_heavy() -> None:
     assert done.stdout.split("\n")[:2] == ["wiretape", "set()"]
 
 
+HEAVY = (
+    "pydantic",
+    "httpx",
+    "rich",
+    "wiretape.matching.session",
+    "wiretape.tape.reading.reader",
+    "wiretape.wire.registry",
+)
+
+
+@pytest.mark.parametrize(
+    ("use", "most"),
+    [
+        ("wiretape.replay", 12),
+        ("wiretape.record", 12),
+        ("wiretape.read_tape", 12),
+        ("wiretape.tool(print)", 25),
+        ("wiretape.replay('x.tape')", 45),
+        ("wiretape.record('x.tape')", 45),
+    ],
+)
+def test_using_the_public_face_imports_little_before_a_context_is_entered(use: str, most: int) -> None:
+    """Counts modules, as times depend on the machine."""
+    program = f"import sys, wiretape; {use}; print(*(name for name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert len([name for name in loaded if name.startswith("wiretape")]) <= most
+    assert not set(HEAVY) & set(loaded)
+
+
 def test_a_user_s_strict_type_checker_knows_the_forms(tmp_path: Path) -> None:
     mypy = pytest.importorskip("mypy.api", reason="mypy is not installed")
     program = tmp_path / "program.py"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import PrivateAttr
 
-from wiretape.adapters.inprocess import arguments
+from wiretape.adapters import arguments
 from wiretape.analyze.report import AgentReport, CallReport, StatsReport, TurnReport
 from wiretape.model.call import CallRequest, CallResponse
 from wiretape.model.run import Run, Step
@@ -34,7 +34,7 @@ def open(path: str | Path, partial: bool = False) -> AnalyzedTape:
 
     `partial`: read the rest of a damaged tape, and list the damage in `damage`, instead of raising TapeDamaged.
     """
-    return analyzed(reader.read_tape(arguments.place(path, "wiretape.open({})"), partial))
+    return analyzed(reader.read_tape(arguments.tape_path(path, "wiretape.open({})"), partial))
 
 
 def analyzed(tape: reader.Tape) -> AnalyzedTape:
@@ -178,9 +178,9 @@ class AnalyzedTape(reader.Tape):
 
     def tool(self, name: str, **options: Any) -> Callable[..., Any]:
         """A stub that answers as the recorded tool did, by arguments. `returns`, `is_async`: see docs/tools.md."""
-        from wiretape.adapters.inprocess.tools.decorator import stub
+        from wiretape.adapters.inprocess.tools.stub import stub_of_tape
 
-        return stub(self, name, **options)
+        return stub_of_tape(self, name, **options)
 
     @cached_property
     def _prices(self) -> PriceList | None:

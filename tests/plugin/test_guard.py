@@ -142,7 +142,9 @@ def test_a_swallowed_refusal_is_listed(project: Project) -> None:
     """)
     result = project.run("-v")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["test_it.py::test_one went outside its tape:", "  telemetry.example:443: refused"])
+    result.stdout.fnmatch_lines(
+        ["test_it.py::test_one sent requests that are not on its tape:", "  telemetry.example:443: refused"]
+    )
 
 
 def test_a_model_that_was_asked_past_every_door_fails_the_test_even_if_that_was_swallowed(project: Project) -> None:
@@ -262,9 +264,9 @@ def test_a_call_after_the_end_of_its_test_reaches_neither_the_model_nor_the_next
     assert model.asked == ["hello"]
     result.stdout.fnmatch_lines(
         [
-            "asked after the end of a test, which fails the run:",
-            "  POST /v1/chat/completions was asked after the end of test_it.py::test_one",
-            "    by the thread 'latecomer', which that test started; its tape is closed, and nothing is asked live",
+            "requests after the end of their test, which fail the run:",
+            "  POST /v1/chat/completions was sent after the end of test_it.py::test_one",
+            "    by the thread 'latecomer', which that test started; its tape is closed, and nothing is called live",
         ],
         consecutive=True,
     )

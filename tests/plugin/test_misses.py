@@ -205,7 +205,7 @@ def test_drift_passes_and_is_shown_with_v(recorded: Project) -> None:
     """)
     result = recorded.run()
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["1 test drifted from what was recorded (-v shows where)"])
+    result.stdout.fnmatch_lines(["1 test drifted from the recording (-v shows where)"])
     recorded.run("-v").stdout.fnmatch_lines(
         [
             "test_it.py::test_one drifted:",
@@ -268,7 +268,7 @@ def test_a_request_that_is_no_model_call_is_answered_404_and_named(recorded: Pro
     result = recorded.run("-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
-        ["test_it.py::test_one went outside its tape:", "  GET news.example/today: answered 404*"]
+        ["test_it.py::test_one sent requests that are not on its tape:", "  GET news.example/today: answered 404*"]
     )
 
 

@@ -143,7 +143,7 @@ def test_models_cannot_be_asked_in_a_sealed_run(project: Project, model: Countin
     """)
     result = project.run("--wiretape-sealed", f"--wiretape-mode={mode}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = f"*--wiretape-sealed reaches no model, and --wiretape-mode={mode} asks models live: leave one of them out*"
+    said = f"*--wiretape-sealed blocks models, and --wiretape-mode={mode} calls models live: use one of them*"
     result.stderr.fnmatch_lines([said])
     project.configure("wiretape_sealed = true")  # for the runs that need no model
     result = project.run(f"--wiretape-mode={mode}")
@@ -157,7 +157,7 @@ def test_a_glob_that_lets_models_through_is_refused(project: Project) -> None:
     project.write("def test_one(): pass")
     result = project.run("--wiretape-sealed")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*would let calls through to *, which serves models*"])
+    result.stderr.fnmatch_lines(["*includes *, which serves models*"])
 
 
 def test_a_marker_whose_host_cannot_be_reached_says_where_to_name_it(project: Project) -> None:

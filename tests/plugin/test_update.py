@@ -209,7 +209,7 @@ def test_nothing_is_dropped_of_a_shared_tape_where_another_test_may_ask_for_it(s
     result.assert_outcomes(passed=2, failed=1)
     assert told(result)[-2:] == [
         "captures/shared.tape: 3 exchanges that these tests did not ask for stay",
-        "  others that use the tape have not passed in this run: test_it.py::test_greets[Bob]",
+        "  other tests that use the tape have not passed in this run: test_it.py::test_greets[Bob]",
     ]
     shared.write(SHARED.format(greeting="hello", parting="good day"))
     assert told(shared.run(UPDATE)) == ["updated captures/shared.tape: 0 exchanges asked live, 3 kept, 2 dropped"]

@@ -1,6 +1,7 @@
 """The only code that waits, listens, connects or patches."""
 
 __all__ = [
+    "arguments",
     "doctor",
     "editor",
     "exporters",

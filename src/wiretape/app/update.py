@@ -11,7 +11,7 @@ from pathlib import Path
 from wiretape.adapters.output import output, say
 from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.adapters.update.session import UpdateSession
-from wiretape.adapters.update.staging import StagedRecording
+from wiretape.adapters.update.staged_recording import StagedRecording
 from wiretape.app.call_tags import CallTags
 from wiretape.app.record import RecordObserver, RecordOptions, check_recording, make_recorder, run_recorder
 from wiretape.app.signals import held_signals
@@ -120,7 +120,7 @@ def _run(
     staged = replace(options, tape=update.staged.fresh, append=False)
     recorder = make_recorder(staged, update.redactor, observer)
     with AnswerServer() as answers:
-        addon = functools.partial(UpdatingAddon, renewing=update.session, answers=answers, on_kept=kept)
+        addon = functools.partial(UpdatingAddon, update_session=update.session, answers=answers, on_kept=kept)
         result = run_recorder(recorder, options, argv, observer, addon=addon, tags=tags)
     with held_signals():
         outcome, written, exit_code = _complete(update, result.summary, result.code)

@@ -3,8 +3,8 @@
 __all__ = [
     "active_context",
     "api",
-    "arguments",
-    "context_children",
+    "child_server",
+    "context",
     "context_record",
     "context_replay",
     "exchange_recorder",

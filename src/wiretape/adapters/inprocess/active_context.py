@@ -1,8 +1,8 @@
-"""Which contexts are open in this process, and which of them a request made here and now belongs to.
+"""The contexts that are open in this process, and the one that a request belongs to.
 
-The libraries are patched for the whole process: threads and tasks that start inside a context are inside. A request
-belongs to the innermost context around the code that makes it. Where that is not known (a thread that was started
-before) it belongs to the innermost context that is open, as long as there is only one.
+Patches apply to the whole process. Threads and tasks that are started inside a context belong to it. A request belongs
+to the innermost context around the code that sends it. If that is unknown (its thread was started earlier), the request
+belongs to the innermost open context, provided that exactly one is open.
 """
 
 from __future__ import annotations
@@ -27,77 +27,81 @@ if TYPE_CHECKING:
 
 
 class ActiveContext:
-    """A context that may be open. A subclass says what it does with requests."""
+    """A recording or replaying context. The patches call these methods for each request, connection and process."""
 
     outer: ActiveContext | None = None
     is_open = False
     name = ""
     pace: float = 0
-    records_too = False  # a replaying context that records what its tape does not answer
+    records_misses = False  # a replaying context that sends misses to the network and records them
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # many threads may ask
-
-    def begin_exchange(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> ExchangeRecorder | None:
-        """A recording context: the exchange that it begins; None route the host is not recorded."""
-        return None
+        self.lock = threading.RLock()  # the program's threads share the context
 
     @property
     def replays(self) -> bool:
         return False
 
-    def passes(self, host: str, port: int, count: bool) -> bool:
-        """A replaying context: whether this host is let through. `count`: a request goes there now."""
-        return False
+    # of a recording context
 
-    def begin_tool_call(self, name: str, arguments: Json) -> ToolCallRecorder | None:
-        """A recording context: a tool's call that it begins, as an exchange."""
+    def begin_exchange(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> ExchangeRecorder | None:
+        """Begin to record a request; None if its host is not recorded."""
         return None
 
+    def begin_tool_call(self, name: str, arguments: Json) -> ToolCallRecorder | None:
+        """Begin to record a call of a wrapped tool."""
+        return None
+
+    # of a replaying context
+
+    def passes(self, host: str, port: int, count: bool) -> bool:
+        """True if this host is allowed. `count`: report a request to it."""
+        return False
+
     def tool_answer(self, name: str, arguments: Json) -> ToolAnswer | None:
-        """A replaying context: what the tape says that the tool came to; None route it is to run."""
+        """The recorded result of a wrapped tool; None if the tool must run."""
         return None
 
     def answer(self, request: LiveRequest) -> Playback:
-        """A replaying context: what the tape answers."""
+        """The recorded answer, or the answer that reports a miss."""
         raise NotImplementedError
 
     def recorded_answer(self, request: LiveRequest) -> Playback | None:
-        """The same; None: the tape has no answer, and the request is to go on to the network (see `called`)."""
+        """As `answer`; None if the request must be sent to its host (see `records_misses`)."""
         return self.answer(request)
 
     def call_live(self, request: LiveRequest) -> Playback:
-        """The network's answer to what is not `on_tape`, for a door that cannot send the request on. Waits for it."""
+        """Send a request to its host and return the whole answer, for patches that cannot send it themselves."""
         raise NotImplementedError
 
     def open_socket(self, request: LiveRequest) -> SocketPlay | Playback:
-        """A replaying context: the recorded WebSocket that this handshake opens, or what it is answered instead."""
+        """The recorded WebSocket that answers this handshake, or the answer that refuses the handshake."""
         raise NotImplementedError
 
-    def child_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """The variables that send a child process with this environment here. Empty: it is left as it is."""
-        return {}
-
-    def forking(self) -> None:
-        """This process is about to be copied."""
-
-    def forked(self) -> None:
-        """This process is a copy of the one that opened the context. Another of its threads may have held the lock."""
-        self.lock = threading.RLock()
-
-    # what the door below all doors asks, see `sockets`
+    # of any context
 
     def refusal(self, host: str, names: frozenset[str], port: int | None) -> str | None:
-        """Why a host, known by these names, may not be reached past every door; None: it may."""
+        """Why an unpatched library may not connect to a host, which is known by these names; None if it may."""
         return None
 
     def note_connection(self, host: str, names: frozenset[str], port: int | None) -> None:
-        """A host is reached, through a door or past all of them."""
+        """A library, patched or not, connects to a host."""
+
+    def child_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The variables that route a child process with this environment to this context; empty: do not change it."""
+        return {}
+
+    def before_fork(self) -> None:
+        """Called before this process forks."""
+
+    def after_fork(self) -> None:
+        """Called in the forked copy. Another thread may have held the lock when the process forked."""
+        self.lock = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRoute:
-    """Where a request goes: past a recorder, to a tape, or both (a recording of a replay). Neither: as if unpatched."""
+    """The context that records a request and the context whose tape answers it. One of them may be None."""
 
     recording: ActiveContext | None
     replaying: ActiveContext | None
@@ -106,12 +110,11 @@ class RequestRoute:
         return self.recording.begin_exchange(method, url, headers) if self.recording is not None else None
 
 
-_here: ContextVar[ActiveContext | None] = ContextVar("wiretape.inside", default=None)
+_here: ContextVar[ActiveContext | None] = ContextVar("wiretape.context", default=None)
 _open: list[ActiveContext] = []
 _lock = threading.Lock()
-outlived: Callable[[], ActiveContext | None] | None = (
-    None  # what code gets that was started in a context and outlives it
-)
+# Set by the pytest plugin: the context of code that was started by a test which has ended.
+late_context: Callable[[], ActiveContext | None] | None = None
 
 
 def enter(context: ActiveContext) -> None:
@@ -122,21 +125,6 @@ def enter(context: ActiveContext) -> None:
     _here.set(context)
 
 
-def enclosing_context() -> ActiveContext | None:
-    """The context around this code, as far as it is known; it may have ended. For `use_context`."""
-    return _here.get()
-
-
-@contextmanager
-def use_context(context: ActiveContext | None) -> Iterator[None]:
-    """What runs within belongs to that context, and not to what stands around here."""
-    token = _here.set(context)
-    try:
-        yield
-    finally:
-        _here.reset(token)
-
-
 def leave(context: ActiveContext) -> None:
     with _lock:
         context.is_open = False
@@ -144,25 +132,43 @@ def leave(context: ActiveContext) -> None:
     _here.set(_enclosing())
 
 
-def forking() -> None:
-    """This process is about to be copied. Not a hook of the fork: those of others hold their locks by then."""
+def enclosing_context() -> ActiveContext | None:
+    """The context around the caller, for `use_context`. It may have ended; None if it is unknown."""
+    return _here.get()
+
+
+@contextmanager
+def use_context(context: ActiveContext | None) -> Iterator[None]:
+    """Run a block in a context that was saved by `enclosing_context`."""
+    token = _here.set(context)
+    try:
+        yield
+    finally:
+        _here.reset(token)
+
+
+def before_fork() -> None:
+    """Prepare all contexts for a fork. Fork hooks are unsuitable: the hooks of other libraries already hold locks."""
     for context in tuple(_open):
-        context.forking()
+        context.before_fork()
 
 
-def _forked() -> None:
+def _after_fork() -> None:
     global _lock
     _lock = threading.Lock()
     for context in _open:
-        context.forked()
+        context.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def route_for(host: str, port: int, count: bool = True) -> RequestRoute | None:
-    """None: the request goes on as if nothing were patched. `count` is False route one only wants to know."""
+    """The route of a request that is sent here; None: send it as if nothing were patched.
+
+    `count`: report the request if its host is allowed.
+    """
     context = _known() or _only()
     if context is None:
         return None
@@ -174,25 +180,25 @@ def route_for(host: str, port: int, count: bool = True) -> RequestRoute | None:
 
 
 def active_contexts() -> tuple[ActiveContext | None, ActiveContext | None]:
-    """The context that records what happens here, and the one whose tape answers."""
+    """The context that records a tool call made here, and the context whose tape answers it."""
     context = _known() or _only()
     recording = context if context is not None and not context.replays else None
     context = enclosing_replay(context)
-    if context is not None and recording is None and context.records_too:
+    if context is not None and recording is None and context.records_misses:
         recording = context
     return recording, context
 
 
 def innermost() -> list[ActiveContext]:
-    """The contexts that what happens here and now may belong to: one, route that is known."""
+    """The contexts that the caller may belong to: exactly one if it is known."""
     context = _known()
     return [context] if context is not None else _side_by_side()
 
 
 def child_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables for a child process that is started here and now: of the innermost context that has any.
+    """The variables for a child process that is started here: from the innermost context that has any.
 
-    A thread that is known to no context may stand beside several. Any of them is better than the network.
+    A thread of unknown context may be inside any of several. Each of them is better than the network.
     """
     context: ActiveContext | None = next(iter(innermost()), None)
     while context is not None:
@@ -203,20 +209,19 @@ def child_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def enclosing_replay(context: ActiveContext | None) -> ActiveContext | None:
-    """The context that replays, of this one and those around it."""
+    """The innermost context that replays: this one, or one around it."""
     while context is not None and not (context.is_open and context.replays):
         context = context.outer
     return context
 
 
 def _known() -> ActiveContext | None:
-    """The innermost context that this code is known to belong to."""
+    """The innermost context that is known to be around the caller."""
     context = _enclosing()
-    return outlived() if context is None and outlived is not None else context
+    return late_context() if context is None and late_context is not None else context
 
 
 def _enclosing() -> ActiveContext | None:
-    """The innermost open context around this code, as far as it is known."""
     context = _here.get()
     while context is not None and not context.is_open:
         context = context.outer
@@ -224,21 +229,21 @@ def _enclosing() -> ActiveContext | None:
 
 
 def _only() -> ActiveContext | None:
-    """The innermost context of the process."""
+    """The innermost context of the process. MissInterrupt: several replays are open, and any of them may be meant."""
     contexts = _side_by_side()
     if len(contexts) <= 1:
         return contexts[0] if contexts else None
     names = " and ".join(context.name for context in contexts)
     if not any(context.replays for context in contexts):
-        return None  # two recordings at once: this request belongs to neither, and must not be harmed
+        return None  # two recordings are open: a request of neither must not be disturbed
     raise MissInterrupt(
         f"{names} are open at once, and this thread was started in neither of them\n"
-        "  start it inside the one that it belongs to, or open one after the other"
+        "  start the thread inside its context, or open one context after the other"
     )
 
 
 def _side_by_side() -> list[ActiveContext]:
-    """The innermost contexts of the process."""
+    """The open contexts that have no other inside them."""
     with _lock:
         around = [context.outer for context in _open]
         return [context for context in _open if context not in around]

@@ -1,15 +1,18 @@
-"""`wiretape.record` and `wiretape.replay`: what a program calls to stand behind the doors in this process."""
+"""`wiretape.replay` and `wiretape.record`. What they need is imported when they are called."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from wiretape.adapters.inprocess import arguments
-from wiretape.adapters.inprocess.context_record import Record
-from wiretape.adapters.inprocess.context_replay import Name, OnMiss, Replay, TierName
-from wiretape.matching.tape_age import AgeAction, MaxAge
-from wiretape.model.http import Exchange
-from wiretape.tape.reading.reader import Tape
+from wiretape.adapters import arguments
+
+if TYPE_CHECKING:
+    from wiretape.adapters.inprocess.context_record import Record
+    from wiretape.adapters.inprocess.context_replay import Name, OnMiss, Replay, TierName
+    from wiretape.matching.tape_age import AgeAction, MaxAge
+    from wiretape.model.http import Exchange
+    from wiretape.tape.reading.reader import Tape
 
 
 def replay(
@@ -26,15 +29,16 @@ def replay(
 ) -> Replay:
     """Answer this process's HTTP requests from tapes, and open no connection.
 
-    `tier`: how alike a request must be at least. `pace`: 0 at once, 1 as recorded. `on_miss`: "answer" a miss with an
-    error of the provider's shape (MissError follows when the context closes), or "raise" MissInterrupt at the call.
-    `pass_hosts`: globs of hosts that are let through (an agent's own tools). `repeat`: give a recorded answer again
-    when it was played before. `mask`: patterns for what changes between runs, besides those of the settings.
-    `faults`: what goes wrong at which call, such as "429@3". `max_age`: how old a tape may be (days, or "30d"), over
-    what the settings say; an older one is warned of, or fails where `max_age_action` is "fail".
+    `tier`: the loosest match to accept. `pace`: 0 plays at once, 1 as recorded. `on_miss`: "answer" a miss with an
+    error in the provider's shape (the context raises MissError when it closes), or "raise" MissInterrupt at the call.
+    `pass_hosts`: globs of hosts that requests may reach (an agent's own tools). `repeat`: play a recorded answer again
+    when it was played before. `mask`: patterns for text that differs between runs, in addition to the settings.
+    `faults`: faults to inject, such as "429@3". `max_age`: the greatest age of a tape (days, or "30d"), instead of the
+    setting; an older tape gives a warning, or fails if `max_age_action` is "fail".
     """
-    return Replay(
-        arguments.tapes(tapes),
+    from wiretape.adapters.inprocess.context_replay import Replay, ReplayContextOptions
+
+    options = ReplayContextOptions(
         tier,
         arguments.pace(pace),
         on_miss,
@@ -45,6 +49,7 @@ def replay(
         max_age,
         max_age_action,
     )
+    return Replay(arguments.tapes(tapes), options)
 
 
 def record(
@@ -58,19 +63,21 @@ def record(
     provenance: str | None = None,
     on_exchange: Callable[[Exchange], None] | None = None,
 ) -> Record:
-    """Record this process's HTTP requests to a tape while they go on as ever.
+    """Record this process's HTTP requests to a tape, and send them as usual.
 
-    Known model providers and this machine are recorded, and what `hosts` (globs) adds; `all`: every host. A tape that
-    exists is continued with `append` and replaced with `force`. `on_exchange` is told of each exchange that is on disk.
+    Requests to known model providers and to this machine are recorded, and to `hosts` (globs); `all`: to every host. A
+    tape that exists is continued with `append` and replaced with `force`. `on_exchange` is called with each exchange
+    after it was written.
     """
-    arguments.function("on_exchange", on_exchange)
-    return Record(
-        arguments.place(path, "wiretape.record({})"),
+    from wiretape.adapters.inprocess.context_record import Record, RecordContextOptions
+
+    options = RecordContextOptions(
         arguments.hosts("hosts", hosts),
         arguments.switch("all", all),
         arguments.switch("append", append),
         arguments.switch("force", force),
         arguments.text("note", note),
         arguments.text("provenance", provenance),
-        on_exchange,
+        arguments.function("on_exchange", on_exchange),
     )
+    return Record(arguments.tape_path(path, "wiretape.record({})"), options)

@@ -1,7 +1,4 @@
-"""Dummy keys in this process's environment, as long as a replay is open that needs them: SDKs do not start without one.
-
-Several replays may be open at once, in threads and tasks: the last of them takes a key back.
-"""
+"""Dummy API keys in the environment of this process, while replays need them: SDKs do not start without a key."""
 
 from __future__ import annotations
 
@@ -21,45 +18,46 @@ _AWS_FILES: Final = (
 
 
 class DummyKeys:
-    """Keys in `environ` by name, each with the number of those that need it. What the person set stays."""
+    """Sets dummy keys in an environment while replays need them. Several replays may be open at once."""
 
     def __init__(self, environ: MutableMapping[str, str]) -> None:
         self._environ = environ
         self._lock = threading.Lock()
-        self._lent: dict[str, tuple[str, int]] = {}
+        self._set: dict[str, tuple[str, int]] = {}  # name -> value, and the number of replays that need it
 
-    def lend(self, session: ReplaySession) -> list[str]:
-        """The names of what SDKs lack for the tapes of a session; to be given to `take_back`."""
+    def add(self, session: ReplaySession) -> list[str]:
+        """Set the keys that the tapes of a session need. Return their names, for `remove`."""
         with self._lock:
             own = {name: value for name, value in self._environ.items() if not self._is_ours(name)}
             needed = {**dummy_keys(own, session), **_for_bedrock(own, session)}
             for name, value in needed.items():
-                _, users = self._lent.get(name, (value, 0))
-                self._lent[name] = value, users + 1
+                _, users = self._set.get(name, (value, 0))
+                self._set[name] = value, users + 1
                 self._environ[name] = value
         return list(needed)
 
-    def take_back(self, names: Iterable[str]) -> None:
+    def remove(self, names: Iterable[str]) -> None:
+        """Unset keys that no other replay needs, unless the program has changed them."""
         with self._lock:
             for name in names:
-                value, users = self._lent[name]
+                value, users = self._set[name]
                 if users > 1:
-                    self._lent[name] = value, users - 1
+                    self._set[name] = value, users - 1
                     continue
                 if self._is_ours(name):
                     del self._environ[name]
-                del self._lent[name]
+                del self._set[name]
 
     def _is_ours(self, name: str) -> bool:
-        return name in self._lent and self._environ.get(name) == self._lent[name][0]
+        return name in self._set and self._environ.get(name) == self._set[name][0]
 
 
 def _for_bedrock(environ: Mapping[str, str], session: ReplaySession) -> dict[str, str]:
-    """A region and an identity, where neither the environment nor AWS's files have one. Requests go where they went."""
+    """A region and credentials if neither the environment nor AWS's files have them. No endpoint: patches answer."""
     if any(Path(environ.get(name) or usual).expanduser().exists() for name, usual in _AWS_FILES):
         return {}
-    named = bedrock_variables(environ, session, 0)
-    return {name: value for name, value in named.items() if not value.startswith("http:")}
+    variables = bedrock_variables(environ, session, 0)
+    return {name: value for name, value in variables.items() if not value.startswith("http:")}
 
 
 DUMMY_KEYS: Final = DummyKeys(os.environ)

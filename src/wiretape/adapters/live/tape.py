@@ -38,7 +38,7 @@ class LiveTape:
         """A request on its way to a model. Raises UsageError where the tape cannot be written: nothing was sent."""
         if self._safe_recorder is None:
             self._safe_recorder = SafeRecorder(self._open(), self._on_trouble)
-        taken = self._safe_recorder.take(request.method, request.url, request.headers.pairs())
+        taken = self._safe_recorder.begin(request.method, request.url, request.headers.pairs())
         if taken is not None:
             taken.sent(request.body)
             taken.sent_all()

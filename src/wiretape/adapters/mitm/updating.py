@@ -30,14 +30,14 @@ class UpdatingAddon(RecordingAddon):
     def __init__(
         self,
         *values: Any,
-        renewing: UpdateSession,
+        update_session: UpdateSession,
         answers: AnswerServer,
         on_kept: Callable[[Answer], None],
         **named: Any,
     ) -> None:
         super().__init__(*values, **named)
-        self._renewing = renewing
-        self.tools.from_tape, self.tools.on_call = renewing.tool, renewing.note_live_call
+        self._update_session = update_session
+        self.tools.from_tape, self.tools.on_call = update_session.tool, update_session.note_live_call
         self._answers = answers
         self._on_kept = on_kept
 
@@ -54,7 +54,7 @@ class UpdatingAddon(RecordingAddon):
 
     async def request(self, flow: http.HTTPFlow) -> None:
         if flow.metadata.pop(_TO_LOOK_UP, False) and not flow.error:
-            answer = self._safely(self._renewing.answer, live_request(flow.request))
+            answer = self._safely(self._update_session.answer, live_request(flow.request))
             if answer is not None:
                 self._answer_from_tape(flow, answer)
                 return
@@ -65,7 +65,7 @@ class UpdatingAddon(RecordingAddon):
     def _note(self, flow: http.HTTPFlow) -> None:
         x = self.number_of(flow)
         if x is not None:
-            self._renewing.note_live_call(x)
+            self._update_session.note_live_call(x)
 
     def _answer_from_tape(self, flow: http.HTTPFlow, answer: Answer | Injected) -> None:
         """Send the request to the server that plays the answer."""

@@ -1,8 +1,7 @@
-"""What the `wiretape` fixture gives a test: its tape, and what has been played from it or recorded on it so far."""
+"""The `wiretape` fixture: a test's tape, and what was played from it or recorded on it so far."""
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -11,22 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from wiretape._version import __version__
-from wiretape.adapters.inprocess.api import record
-from wiretape.adapters.inprocess.context_children import LockedSession
-from wiretape.adapters.inprocess.context_record import Record
-from wiretape.adapters.inprocess.context_replay import OnMiss, Replay, TierName
+from wiretape.adapters.inprocess.child_server import LockedSession
+from wiretape.adapters.inprocess.context_record import Record, RecordContextOptions
+from wiretape.adapters.inprocess.context_replay import Replay, ReplayContextOptions
 from wiretape.adapters.inprocess.fork_channel import ForkChannel
 from wiretape.adapters.inprocess.network_guard import NetworkGuard
-from wiretape.adapters.pytest.child_processes import SharedRecorder, recording_children
+from wiretape.adapters.pytest.child_processes import RecordWithChildren, SharedRecorder, UpdateWithChildren
 from wiretape.adapters.pytest.late_threads import LATE_THREADS
 from wiretape.adapters.pytest.options import Mode, TapeOptions
-from wiretape.adapters.pytest.report.fixes import Fixes
-from wiretape.adapters.pytest.report.frames import asked_at
+from wiretape.adapters.pytest.report.failures import Fixes, call_site
 from wiretape.adapters.pytest.tape_paths import shown
 from wiretape.adapters.pytest.thread_context import Origin
-from wiretape.adapters.pytest.update.mixed import UpdatingReplay
-from wiretape.adapters.pytest.update.new_tape import UpdatedTape
-from wiretape.adapters.update.staging import StagedRecording, tape_exists
+from wiretape.adapters.update.staged_recording import StagedRecording, tape_exists
+from wiretape.adapters.update.updated_tape import UpdatedTape
+from wiretape.adapters.update.updating_replay import UpdatingReplay
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats
 from wiretape.errors import MissError, UsageError
@@ -48,33 +45,33 @@ if TYPE_CHECKING:
 
 
 class _Turns(list[TurnReport]):
-    """The turns of a test, from 0. One that is not there says what is."""
+    """The turns of a test, from 0. The IndexError states how many there are."""
 
     def __getitem__(self, place: Any) -> Any:
         try:
             return super().__getitem__(place)
         except IndexError:
-            there = f"{plural(len(self), 'turn')} so far, counted from 0" if self else "no turn so far"
-            raise IndexError(f"there is no turn {place}: the test has made {there}") from None
+            number = f"{plural(len(self), 'turn')} so far, counted from 0" if self else "no turn so far"
+            raise IndexError(f"there is no turn {place}: the test has made {number}") from None
 
 
 class Wiretape:
-    """One test and its tape.
+    """A test and its tape. `tape`: its path; `recording`: True if all calls of the test are live.
 
-    `tape` is its place; `recording` says whether the test runs live. Everything else may be asked at any time.
+    The other properties may be read at any time.
     """
 
-    def __init__(self, tape: Path, asked: TapeOptions, mode: Mode, mending: Fixes, root: Path) -> None:
+    def __init__(self, tape: Path, options: TapeOptions, mode: Mode, fixes: Fixes, root: Path) -> None:
         self.tape = tape
-        self._root = root
         self.mode = mode
-        self._options = asked
-        self._fixes = mending
-        self._there = tape_exists(tape)
-        self.recording = mode in (Mode.ALL, Mode.REWRITE) or (not self._there and mode is not Mode.NONE)
-        self.guard = NetworkGuard(asked.allow_hosts, self._refusal)
-        self.rerecording: StagedRecording | None = None
-        self.warnings: list[str] = []  # of the tape's age, and of child processes that are not recorded
+        self._root = root
+        self._options = options
+        self._fixes = fixes
+        self._exists = tape_exists(tape)
+        self.recording = mode in (Mode.ALL, Mode.REWRITE) or (not self._exists and mode is not Mode.NONE)
+        self.guard = NetworkGuard(options.allow_hosts, self._refusal)
+        self.staged: StagedRecording | None = None
+        self.warnings: list[str] = []  # about the age of the tape, and child processes that are not recorded
         self._replay: Replay | None = None
         self._record: Record | None = None
         self._open = ExitStack()
@@ -88,8 +85,8 @@ class Wiretape:
 
     @property
     def report(self) -> ReplayReport:
-        """What was played, drifted, missed and left over so far; empty while recording."""
-        if isinstance(self._replay, UpdatingReplay):  # what is not on the tape is recorded
+        """The calls that were played, drifted, missed and left over so far; empty while recording."""
+        if isinstance(self._replay, UpdatingReplay):  # misses are recorded
             return self._replay.report.model_copy(update={"missed": (), "strayed": ()})
         if self._replay is not None:
             return self._replay.report
@@ -97,17 +94,17 @@ class Wiretape:
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
-        """What this test has played or recorded so far."""
-        renewal = self.renewal
-        return tuple(renewal.exchanges) if renewal is not None else self._played() + self.fresh
+        """The exchanges that this test has played or recorded so far."""
+        updated = self.updated_tape
+        return tuple(updated.exchanges) if updated is not None else self._played() + self.fresh
 
     @property
     def stats(self) -> StatsReport:
-        """What `wiretape stats` would say of this test so far."""
+        """The report of `wiretape stats` for this test so far."""
         return stats(self._run())
 
     def lint(self, *, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[LintFinding]:
-        """What `wiretape lint` would find in this test so far; secrets are looked for in the tape only."""
+        """The findings of `wiretape lint` for this test so far, without those about secrets on the tape."""
         from wiretape.analyze.lint.base import Subject
         from wiretape.analyze.lint.rules import chosen, lint
 
@@ -124,11 +121,11 @@ class Wiretape:
         return _Turns(self.stats.turns)
 
     def __repr__(self) -> str:
-        """As pytest shows it beside an assertion that failed."""
+        """Shown by pytest beside a failed assertion."""
         return f"<wiretape {shown(self.tape)}, {'recording' if self.recording else f'mode {self.mode}'}>"
 
     def environ(self) -> dict[str, str]:
-        """The environment that child processes of this test get, for those that are not started from Python."""
+        """The environment for child processes that are not started from Python."""
         context = self._record if self.recording else self._replay
         children = context.children() if context is not None and context.is_open else None
         if children is None:
@@ -142,8 +139,8 @@ class Wiretape:
             self._begin()
         except BaseException:
             self._open.close()
-            if self.rerecording is not None:
-                self.rerecording.remove()
+            if self.staged is not None:
+                self.staged.remove()
             raise
 
     def _begin(self) -> None:
@@ -151,52 +148,52 @@ class Wiretape:
         LATE_THREADS.begin(origin)
         self._open.callback(LATE_THREADS.end, origin)
         if self.recording or self.mode in (Mode.NEW, Mode.UPDATE):
-            self.rerecording = StagedRecording(self.tape, goes_on=not self.recording)
-            self._record = record(self.rerecording.fresh, hosts=self._options.hosts, append=True)
-            self._record.says_empty = False  # a test may ask nothing
+            self.staged = StagedRecording(self.tape, goes_on=not self.recording)
+            recording = RecordContextOptions(
+                hosts=self._options.hosts, append=True, report_empty=False, on_unserved_children=self._warn
+            )
+            self._record = RecordWithChildren(self.staged.fresh, recording)
         if self._record is not None and self.recording:
-            self._record.serve_children = functools.partial(recording_children, self._record, self._options.hosts)
-            self._record.on_unserved_children = self._warn
             self._record.forks = ForkChannel({"context": self._record, "recorder": SharedRecorder(self._record)})
             self._open.enter_context(self._record)
             return
-        replay = self._replaying()
-        replay.miss_fix = functools.partial(self._miss_fix, replay)
-        self._open.push(self._leave_replay(replay))
-        self._replay = replay  # one that has begun
+        replay = self._new_replay()
+        replay.__enter__()
+        self._open.callback(_close_quietly, replay)
+        self._replay = replay
         replay.forks = self._forks(replay)
         if self._record is None:
             self.guard.own_ports, self.guard.note = replay.child_ports, self._note_refused
             self._open.enter_context(self.guard)
 
     def _forks(self, replay: Replay) -> ForkChannel:
-        asked: dict[str, object] = {"context": replay, "session": LockedSession(replay), "refused": self.guard.refused}
+        shared: dict[str, object] = {"context": replay, "session": LockedSession(replay), "refused": self.guard.refused}
         if isinstance(replay, UpdatingReplay):
-            asked |= {"renewing": replay.renewing, "recorder": SharedRecorder(replay.recording)}
-        return ForkChannel(asked)
+            shared |= {"update_session": replay.update_session, "recorder": SharedRecorder(replay.recording)}
+        return ForkChannel(shared)
 
-    def _note_refused(self, asked: str, is_provider: bool) -> None:
+    def _note_refused(self, where: str, is_provider: bool) -> None:
         if self._replay is not None and self._replay.is_copy and self._replay.forks is not None:
-            self._replay.forks.call("refused", "__setitem__", asked, is_provider)
+            self._replay.forks.call("refused", "__setitem__", where, is_provider)
         else:
-            self.guard.refused[asked] = is_provider
+            self.guard.refused[where] = is_provider
 
     def _warn(self, text: str) -> None:
         if text not in self.warnings:
             self.warnings.append(text)
 
-    def _refusal(self, asked: str) -> str:
-        outlived = LATE_THREADS.here()
-        return outlived.message(asked) if outlived is not None else self._fixes.refusal(asked)
+    def _refusal(self, where: str) -> str:
+        late = LATE_THREADS.here()
+        return late.message(where) if late is not None else self._fixes.of_refusal(where)
 
-    def _miss_fix(self, replay: Replay, reason: MissReason) -> str:
-        """Runs where the request is made: on its thread, below whoever makes it."""
-        said = self._fixes.mend(reason, bool(replay.session.report().left_over))
-        place = asked_at(self._root)
-        return f"  asked at {place}\n{said}" if place is not None else said
+    def _miss_fix(self, session: ReplaySession, reason: MissReason) -> str:
+        """Runs on the thread of the request, so that its stack shows the call site."""
+        fix = self._fixes.of_miss(reason, bool(session.report().left_over))
+        place = call_site(self._root)
+        return f"  sent from {place}\n{fix}" if place is not None else fix
 
     def end(self) -> None:
-        """The test is over: every door closes."""
+        """Close the tape and remove the patches."""
         self._open.close()
 
     @property
@@ -208,39 +205,39 @@ class Wiretape:
         return self._replay.session.misses
 
     @property
-    def renewing(self) -> UpdateSession | None:
-        """What of the tape answers, in the modes that ask the rest live."""
-        return self._replay.renewing if isinstance(self._replay, UpdatingReplay) else None
+    def update_session(self) -> UpdateSession | None:
+        """The session of an update; None in the other modes."""
+        return self._replay.update_session if isinstance(self._replay, UpdatingReplay) else None
 
     @property
-    def renewal(self) -> UpdatedTape | None:
-        """What that makes of the tape so far."""
-        if self.renewing is None or self.rerecording is None or not tape_exists(self.rerecording.fresh):
+    def updated_tape(self) -> UpdatedTape | None:
+        """The tape after the update so far; None in the other modes."""
+        if self.update_session is None or self.staged is None or not tape_exists(self.staged.fresh):
             return None
-        return UpdatedTape.of(self.renewing.session.tapes[0], self.renewing, read_tape(self.rerecording.fresh))
+        return UpdatedTape.of(self.update_session.session.tapes[0], self.update_session, read_tape(self.staged.fresh))
 
     @property
     def new_exchanges(self) -> int:
-        """How many exchanges were recorded."""
+        """The number of recorded exchanges; 0 until the test ends."""
         return self._record.summary.exchanges if self._record is not None and self._record.summary is not None else 0
 
     @property
     def troubles(self) -> Sequence[str]:
-        """Why the recording lacks something."""
+        """Why the recording is incomplete."""
         summary = self._record.summary if self._record is not None else None
         if summary is None or not summary.incomplete:
             return ()
         return summary.troubles or ("the recording is incomplete",)
 
     @property
-    def went_past(self) -> Sequence[str]:
-        """The hosts that were asked live and are not recorded."""
+    def bypassed(self) -> Sequence[str]:
+        """The hosts whose requests were sent live and not recorded."""
         summary = self._record.summary if self._record is not None else None
         return summary.bypassed if summary is not None else ()
 
     @property
-    def lacks(self) -> Sequence[str]:
-        """What the tape says that it lacks."""
+    def tape_warnings(self) -> Sequence[str]:
+        """What is missing on the tape."""
         return self._replay.session.tapes[0].warnings if self._replay is not None else ()
 
     @property
@@ -249,51 +246,36 @@ class Wiretape:
 
     @property
     def is_missing(self) -> bool:
-        """Whether the test runs from a tape that is not there."""
-        return not self._there and not self.recording
+        """True if the test must run from a tape that does not exist."""
+        return not self._exists and not self.recording
 
-    def _replaying(self) -> Replay:
-        tape = self._tape()
-        asked = self._options
-        tier, on_miss = cast(TierName, asked.tier), cast(OnMiss, asked.on_miss)
-        kind = Replay if self._record is None else UpdatingReplay
-        faults = asked.faults if self._there else ()  # that there is no tape is what must be told then
-        action = cast(AgeAction | None, asked.max_age_action)
-        made = kind(
-            (tape,),
-            tier,
-            asked.pace,
-            on_miss,
-            asked.allow_hosts,
-            asked.repeat,
-            asked.mask,
-            faults,
-            asked.max_age,
-            action,
+    def _new_replay(self) -> Replay:
+        options = self._options
+        made = ReplayContextOptions(
+            options.tier,
+            options.pace,
+            options.on_miss,
+            options.allow_hosts,
+            options.repeat,
+            options.mask,
+            options.faults if self._exists else (),  # without a tape, the error must be that it does not exist
+            options.max_age,
+            cast(AgeAction | None, options.max_age_action),
+            on_warning=self.warnings.append,
+            how_to_record=self._fixes.rewriting(),
+            on_unserved_children=self._warn if self._record is not None else None,
+            miss_fix=self._miss_fix,
         )
-        made.on_warning, made.renewal = self.warnings.append, self._fixes.rewriting()
-        if isinstance(made, UpdatingReplay) and self._record is not None:
-            made.recording, made.hosts, made.on_unserved_children = self._record, self._options.hosts, self._warn
-        return made
+        if self._record is None:
+            return Replay((self._read(),), made)
+        return UpdateWithChildren((self._read(),), made, self._record)
 
-    def _tape(self) -> Tape:
-        """A test that makes no call needs no tape: one that is not there has nothing on it."""
-        if self._there:
+    def _read(self) -> Tape:
+        """The tape. One that does not exist is empty: a test without calls needs none."""
+        if self._exists:
             return read_tape(shown(self.tape))
         header = Header(wiretape=VERSION, started=datetime.now(UTC), recorder=f"wiretape {__version__}")
         return Tape(shown(self.tape), header, (), (), False)
-
-    def _leave_replay(self, opened: Replay) -> ExitStack:
-        """Misses are told by the plugin, which knows what became of the test."""
-        stack = ExitStack()
-        opened.__enter__()
-
-        def leave() -> None:
-            with suppress(MissError):
-                opened.__exit__(None, None, None)
-
-        stack.callback(leave)
-        return stack
 
     def _played(self) -> tuple[Exchange, ...]:
         if self._replay is None:
@@ -303,7 +285,13 @@ class Wiretape:
 
     @property
     def fresh(self) -> tuple[Exchange, ...]:
-        """What the recording holds, its journal included; in the modes that go on with a tape, all of that before."""
-        if self.rerecording is None or not tape_exists(self.rerecording.fresh):
+        """The exchanges of the recording and its journal, after those of the tape that it continues."""
+        if self.staged is None or not tape_exists(self.staged.fresh):
             return ()
-        return read_tape(self.rerecording.fresh).exchanges
+        return read_tape(self.staged.fresh).exchanges
+
+
+def _close_quietly(replay: Replay) -> None:
+    """Close a replay. The plugin reports its misses, as it knows the outcome of the test."""
+    with suppress(MissError):
+        replay.__exit__(None, None, None)

@@ -1,6 +1,6 @@
-"""What code gets that outlives its test and asks a model then: an error that names the test, and nothing else.
+"""Requests of threads and tasks that outlive their test: they get an error that names the test.
 
-It would be asked live otherwise, or be given what the next test was to get.
+Without this they would reach a real model, or take the recorded answers of the next test.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from wiretape.model.http import Headers
 from wiretape.tape.format.documents import VERSION, Header
 from wiretape.tape.reading.reader import Tape
 
-_NOWHERE: Final = 9  # a port on which nothing listens: "discard", of which no system has a server any more
+_CLOSED_PORT: Final = 9  # the port of the "discard" service, which no system runs any more
 
 
 class LateContext(ActiveContext):
-    """Stands where the tape of a test stood that is over. `told`: every call that came after it."""
+    """The context of code whose test has ended: every model call is a miss. `late`: counts the messages."""
 
     is_open = True
 
-    def __init__(self, origin: Origin, told: dict[str, int]) -> None:
+    def __init__(self, origin: Origin, late: dict[str, int]) -> None:
         super().__init__()
         self.name = f"the tape of {origin.test}"
         self._origin = origin
-        self._told = told
+        self._late = late
         header = Header(wiretape=VERSION, started=datetime.now(UTC), recorder=f"wiretape {__version__}")
-        self._session = ReplaySession([Tape(None, header, ())])  # tells model calls from telemetry
+        self._session = ReplaySession([Tape(None, header, ())])  # distinguishes model calls from telemetry
 
     @property
     def replays(self) -> bool:
@@ -72,61 +72,61 @@ class LateContext(ActiveContext):
         return self.message(host if port is None else f"{host}:{port}")
 
     def child_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """A child process that is started after the end finds nothing where it is sent."""
-        return {**base_url_variables(environ, _NOWHERE), **proxy_variables(_NOWHERE)}
+        """Route late child processes to a closed port."""
+        return {**base_url_variables(environ, _CLOSED_PORT), **proxy_variables(_CLOSED_PORT)}
 
     def message(self, what: str) -> str:
-        said = (
-            f"{what} was asked after the end of {self._origin.test}\n"
-            f"  by {_who()}, which that test started; its tape is closed, and nothing is asked live\n"
-            "  wait for it in the test; what serves several tests is started in a fixture of a wider scope"
+        text = (
+            f"{what} was sent after the end of {self._origin.test}\n"
+            f"  by {_sender()}, which that test started; its tape is closed, and nothing is called live\n"
+            "  wait for it in the test; start code that serves several tests in a fixture of a wider scope"
         )
-        self._told[said] = self._told.get(said, 0) + 1
-        return said
+        self._late[text] = self._late.get(text, 0) + 1
+        return text
 
 
 class LateThreads:
-    """All tests of this process. `told`: what was asked after the end of its test, and how often."""
+    """The threads and tasks of all tests in this process. `late`: messages about late requests, and how often."""
 
     def __init__(self) -> None:
-        self.told: dict[str, int] = {}
-        self._outlived: dict[Origin, LateContext] = {}
-        self._at_work: list[Origin] = []  # tests of which something was left when they ended
+        self.late: dict[str, int] = {}
+        self._contexts: dict[Origin, LateContext] = {}
+        self._still_running: list[Origin] = []  # tests whose threads or tasks were running when they ended
 
     def begin(self, origin: Origin) -> None:
-        active_context.outlived = self.here
+        active_context.late_context = self.here
         ORIGINS.begin(origin)
 
     def end(self, origin: Origin) -> None:
         if ORIGINS.end(origin):
-            self._at_work.append(origin)
+            self._still_running.append(origin)
             apply_patches()
 
     def here(self) -> LateContext | None:
-        """What a call gets that is made here and now; None: its test is not over, or there is none."""
+        """The context of a late call; None if the caller belongs to no test, or to one that has not ended."""
         origin = ORIGINS.here()
         if origin is None or not origin.is_over:
             return None
-        if origin not in self._outlived:
-            self._outlived[origin] = LateContext(origin, self.told)
-        return self._outlived[origin]
+        if origin not in self._contexts:
+            self._contexts[origin] = LateContext(origin, self.late)
+        return self._contexts[origin]
 
     def close(self) -> dict[str, int]:
-        """The run is over: what was told, and everything is as it was before."""
-        told, self.told = self.told, {}
-        for _ in self._at_work:
+        """Remove all patches at the end of the run. Return the messages."""
+        late, self.late = self.late, {}
+        for _ in self._still_running:
             remove_patches()
-        self._at_work.clear()
-        self._outlived.clear()
-        active_context.outlived = None
+        self._still_running.clear()
+        self._contexts.clear()
+        active_context.late_context = None
         ORIGINS.unwatch()
-        return told
+        return late
 
 
-def _who() -> str:
+def _sender() -> str:
     try:
         task = asyncio.current_task()
-    except RuntimeError:  # no event loop runs in this thread
+    except RuntimeError:  # this thread has no event loop
         task = None
     if task is not None:
         return f"the task {task.get_name()!r}"

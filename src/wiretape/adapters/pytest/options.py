@@ -1,6 +1,6 @@
-"""What a test asks of wiretape: the mode, the marker's arguments, the project's configuration.
+"""The options of a test: mode, marker arguments, configuration of the project.
 
-Loaded in every pytest run of whoever has wiretape installed: nothing heavy may be imported here.
+Loaded in every pytest run: import nothing heavy here.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ import pytest
 from wiretape.errors import UsageError
 
 MARKER = "wiretape"
-SEALED = "WIRETAPE_SEALED"  # a variable; its value is the inode of the sealed network, so that a copy means nothing
+SEALED = "WIRETAPE_SEALED"  # its value is the inode of the sealed network: copied elsewhere, it means nothing
 MARKER_HELP = (
     "wiretape(name=None, *, tier='masked', on_miss='answer', strict=False, repeat=False, pace=0, faults=(), mask=(), "
     "hosts=(), allow_hosts=(), max_age=None, max_age_action=None): answer the test's model calls from a tape, and "
-    "refuse the network. name: the tape, under wiretape_dir; by default it has the test's own name. tier: how alike a "
-    "request must be at least. on_miss: 'answer' a miss as the provider would, or 'raise' it at the call. strict: "
-    "recorded calls that are not asked for fail the test. repeat: give a recorded answer again. pace: 1 keeps the "
-    "recorded pauses. faults: what goes wrong at which call, such as '429@3'. mask: patterns for what changes between "
-    "runs. hosts: record these, too. allow_hosts: let these through, untaped. max_age: how old the tape may be (days, "
-    "or '30d'). max_age_action: 'warn' of an older one, or 'fail'."
+    "block the network. name: the tape, under wiretape_dir; by default it has the name of the test. tier: the loosest "
+    "match to accept. on_miss: 'answer' a miss in the provider's error shape, or 'raise' it at the call. strict: fail "
+    "if recorded calls are left over. repeat: play a recorded answer again. pace: 1 keeps the recorded pauses. faults: "
+    "faults to inject, such as '429@3'. mask: patterns for text that differs between runs. hosts: record these, too. "
+    "allow_hosts: allow requests to these, and do not record them. max_age: the greatest age of the tape (days, or "
+    "'30d'). max_age_action: 'warn' about an older tape, or 'fail'."
 )
 _LISTS = ("faults", "mask", "hosts", "allow_hosts")
 
 
 class Mode(StrEnum):
-    """Where a test's answers come from."""
+    """Where the answers of a test come from, and what is recorded."""
 
     NONE = "none"  # from the tape only
-    ONCE = "once"  # from the tape; live, and recorded, where there is no tape yet
-    NEW = "new"  # from the tape; what is not on it live, and recorded behind the rest
-    UPDATE = "update"  # the same, in its place; what is no longer asked for is dropped
-    ALL = "all"  # live, and recorded; what the test no longer asks for stays on the tape
-    REWRITE = "rewrite"  # live, and recorded; the tape then holds that and nothing else
+    ONCE = "once"  # from the tape; live and recorded if the tape does not exist
+    NEW = "new"  # from the tape; misses live, and recorded at the end of the tape
+    UPDATE = "update"  # from the tape; misses live, and recorded in place; calls that are left over are dropped
+    ALL = "all"  # live and recorded; calls that are left over stay on the tape
+    REWRITE = "rewrite"  # live and recorded; nothing else stays on the tape
 
 
 @dataclass(frozen=True, slots=True)
 class TapeOptions:
-    """The arguments of a test's markers, its class's and its module's; the nearest one goes first, lists add up."""
+    """The arguments of the markers of a test, its class and its module. The nearest marker wins; lists are joined."""
 
     name: str | None = None
     tier: str = "masked"
@@ -65,31 +65,29 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--wiretape-mode",
         choices=[mode.value for mode in Mode],
-        help="none: replay only (the default). once: record where there is no tape. new: record what is not on the "
-        "tape. update: the same, and drop what is no longer asked for. all: record everything anew. rewrite: the same, "
-        "and drop what was on the tape.",
+        help="none: replay only (the default). once: record if the tape does not exist. new: record calls that are not "
+        "on the tape. update: the same, and drop calls that are left over. all: record every call. rewrite: the same, "
+        "and drop the old tape.",
     )
+    group.addoption("--wiretape-strict", action="store_true", help="Fail tests that leave recorded calls over.")
     group.addoption(
-        "--wiretape-strict", action="store_true", help="Recorded calls that a test does not ask for fail it."
-    )
-    group.addoption(
-        "--wiretape-orphans", action="store_true", help="List the tapes that no test uses (needs the whole suite)."
+        "--wiretape-orphans", action="store_true", help="List tapes that no test uses (needs the whole suite)."
     )
     group.addoption(
         "--wiretape-sealed",
         action=BooleanOptionalAction,
         default=None,
-        help="Run in a network that has loopback and wiretape_allow_hosts alone (Linux).",
+        help="Run in a network that has only loopback and wiretape_allow_hosts (Linux).",
     )
-    parser.addini("wiretape_mode", "what --wiretape-mode is where it is not given", default=Mode.NONE.value)
-    parser.addini("wiretape_dir", "where tapes are, relative to the rootdir", default="captures")
-    parser.addini("wiretape_strict", "what --wiretape-strict does, always", type="bool", default=False)
-    parser.addini("wiretape_sealed", "what --wiretape-sealed does, always", type="bool", default=False)
+    parser.addini("wiretape_mode", "the default of --wiretape-mode", default=Mode.NONE.value)
+    parser.addini("wiretape_dir", "the directory of the tapes, relative to the rootdir", default="captures")
+    parser.addini("wiretape_strict", "the default of --wiretape-strict", type="bool", default=False)
+    parser.addini("wiretape_sealed", "the default of --wiretape-sealed", type="bool", default=False)
     parser.addini("wiretape_allow_hosts", "hosts that every test may reach (globs)", type="linelist", default=[])
 
 
 def mode_of(config: pytest.Config, options: Namespace | None = None) -> Mode:
-    """`options`: those that are known so far, before `config` has them."""
+    """The mode of a run. `options`: the options parsed so far, if `config` does not have them yet."""
     given = (options or config.option).wiretape_mode or config.getini("wiretape_mode")
     try:
         return Mode(given)
@@ -99,19 +97,19 @@ def mode_of(config: pytest.Config, options: Namespace | None = None) -> Mode:
 
 
 def is_to_be_sealed(config: pytest.Config, options: Namespace) -> bool:
-    """Whether this run wants a sealed network. Only the option insists on it while models are asked live."""
+    """True if this run needs a sealed network. In a mode that calls models, the setting is ignored."""
     if options.wiretape_sealed is None and not config.getini("wiretape_sealed"):
         return False
     mode = mode_of(config, options)
     if options.wiretape_sealed and mode is not Mode.NONE:
         raise pytest.UsageError(
-            f"--wiretape-sealed reaches no model, and --wiretape-mode={mode} asks models live: leave one of them out"
+            f"--wiretape-sealed blocks models, and --wiretape-mode={mode} calls models live: use one of them"
         )
     return options.wiretape_sealed is not False and mode is Mode.NONE
 
 
 def is_sealed() -> bool:
-    """Whether this process runs in the network that a run of pytest was sealed with."""
+    """True if this process runs in the sealed network of a pytest run."""
     try:
         return SEALED in os.environ and os.environ[SEALED] == str(os.stat("/proc/self/ns/net").st_ino)
     except OSError:
@@ -119,24 +117,24 @@ def is_sealed() -> bool:
 
 
 def has_tape(item: pytest.Item) -> bool:
-    """Whether a test is marked, or takes the fixture."""
+    """True if a test is marked, or uses the fixture."""
     return item.get_closest_marker(MARKER) is not None or "wiretape" in getattr(item, "fixturenames", ())
 
 
 def options_of(item: pytest.Item) -> TapeOptions:
-    """What the markers around a test ask for, over what the project does."""
+    """The arguments of the markers around a test, over the configuration of the project."""
     config = item.config
-    asked = TapeOptions(
+    options = TapeOptions(
         strict=bool(config.getoption("wiretape_strict") or config.getini("wiretape_strict")),
         allow_hosts=tuple(config.getini("wiretape_allow_hosts")),
     )
     for mark in reversed(list(item.iter_markers(MARKER))):
-        asked = _over(asked, _arguments(mark))
-    return asked
+        options = _over(options, _arguments(mark))
+    return options
 
 
 def named_by(item: pytest.Item) -> str | None:
-    """The tape's name, if a marker gives one. UsageError: it cannot be one."""
+    """The name of the tape, if a marker sets it. Raises UsageError if it is not a name."""
     for mark in item.iter_markers(MARKER):
         name = mark.args[0] if mark.args else mark.kwargs.get("name")
         if name is not None and not (isinstance(name, str) and name):
@@ -156,9 +154,9 @@ def _arguments(mark: pytest.Mark) -> Mapping[str, Any]:
     return {**({"name": mark.args[0]} if mark.args else {}), **mark.kwargs}
 
 
-def _over(asked: TapeOptions, given: Mapping[str, Any]) -> TapeOptions:
-    lists = {name: (*getattr(asked, name), *_strings(name, given[name])) for name in _LISTS if name in given}
-    return replace(asked, **{**given, **lists})
+def _over(options: TapeOptions, given: Mapping[str, Any]) -> TapeOptions:
+    lists = {name: (*getattr(options, name), *_strings(name, given[name])) for name in _LISTS if name in given}
+    return replace(options, **{**given, **lists})
 
 
 def _strings(name: str, value: str | Iterable[str]) -> tuple[str, ...]:

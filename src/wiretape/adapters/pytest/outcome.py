@@ -1,4 +1,4 @@
-"""What becomes of a test that has a tape: misses fail it, whatever it did about them; its recording is kept or not."""
+"""The outcome of a test that has a tape: misses fail it, even if it hid them; its recording is kept or discarded."""
 
 from __future__ import annotations
 
@@ -10,94 +10,92 @@ from typing import NoReturn
 import pytest
 
 from wiretape.adapters.pytest.fixture import Wiretape
-from wiretape.adapters.pytest.headline import headline
 from wiretape.adapters.pytest.options import Mode, TapeOptions
-from wiretape.adapters.pytest.report.fixes import Fixes
+from wiretape.adapters.pytest.report.failures import Fixes, headline, unanswered
 from wiretape.adapters.pytest.report.summary import ReportData, Summary
-from wiretape.adapters.pytest.report.unanswered import unanswered
+from wiretape.adapters.pytest.report.updates import TapeUpdate, dropped_names, first_recording, update_of
 from wiretape.adapters.pytest.tape_paths import shown, tape_directory, twins
 from wiretape.adapters.pytest.tape_users import test_id, typed
-from wiretape.adapters.pytest.update.keep import TapePlacement
-from wiretape.adapters.pytest.update.report import TapeUpdate, named, recorded, updated
-from wiretape.adapters.update.staging import StagedRecording
+from wiretape.adapters.update.placement import TapePlacement
+from wiretape.adapters.update.staged_recording import StagedRecording
 from wiretape.errors import MissInterrupt, NotATape, TapeDamaged, WiretapeError
 from wiretape.matching.report import ReportedExchange
 from wiretape.matching.values import Miss
 from wiretape.model.wording import listed
 
-_MOST_MISSES = 3  # told in full; the rest are counted
+_MOST_MISSES = 3  # misses whose text is printed; the others are counted
 _MOST_NAMED = 12
 
 
 class TapedTest:
-    """A test, its tape, and how its phases went."""
+    """A test, its tape, and the outcomes of its phases."""
 
-    def __init__(self, item: pytest.Item, asked: TapeOptions, tape: Path, summary: Summary) -> None:
+    def __init__(self, item: pytest.Item, options: TapeOptions, tape: Path, summary: Summary) -> None:
         self._item = item
         self._summary = summary
-        self._options = asked
+        self._options = options
         users, elsewhere = summary.users_of(item, tape), summary.is_of_another_worker(tape)
         self._fixes = Fixes(typed(test_id(item), item.config), tape.exists(), users, elsewhere)
-        self._keeping = TapePlacement(
+        self._placement = TapePlacement(
             tape, summary.turns
-        )  # before the mode: either sees what another worker has recorded
+        )  # before the mode, so that one of them notices another worker
         mode = summary.mode_for(tape)
-        self.wiretape = Wiretape(tape, asked, mode, self._fixes, item.config.rootpath)
+        self.wiretape = Wiretape(tape, options, mode, self._fixes, item.config.rootpath)
         self._outcomes: dict[str, str] = {}
-        self._told_misses = 0
-        self.finished: list[str] = []  # what became of the recording
-        self.made: list[tuple[str, int]] = []  # the tape that was recorded, and its new exchanges
-        self.updated: TapeUpdate | None = None  # by mode `update`
+        self._reported_misses = 0
+        self.finished: list[str] = []  # lines about the recording
+        self.made: list[tuple[str, int]] = []  # recorded tapes, and the number of their new exchanges
+        self.updated: TapeUpdate | None = None  # in mode `update`
         summary.began(item.nodeid, self)
 
     def begin(self) -> None:
-        """Opens the tape. What is wrong with it, or with its place, fails the test with what to do about that."""
+        """Open the tape. A damaged tape or an unwritable directory fails the test with a fix."""
         tape = shown(self.wiretape.tape)
         try:
             self.wiretape.begin()
         except (NotATape, TapeDamaged) as error:
-            anew = f"  to record it anew: {self._fixes.rewriting()}"
-            raise pytest.fail.Exception(f"{error}\n{anew}", pytrace=False) from None
+            fix = f"  to record it again: {self._fixes.rewriting()}"
+            raise pytest.fail.Exception(f"{error}\n{fix}", pytrace=False) from None
         except OSError as error:
-            said = (
+            text = (
                 f"{tape} cannot be recorded: {error.strerror or error} ({error.filename})\n"
                 "  a recording is made beside the tape: make that directory writable, or name another\n"
                 "  (wiretape_dir in the configuration of pytest)"
             )
-            raise pytest.fail.Exception(said, pytrace=False) from None
+            raise pytest.fail.Exception(text, pytrace=False) from None
 
     # -- failures ----------------------------------------------------------------------------------------------------
 
     def explain(self, error: BaseException) -> None:
-        """A test that has failed: a miss goes before whatever came of it."""
+        """Fail a test that raised an error with its misses first: they are usually the cause."""
         if isinstance(error, (pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt)):
             return
-        if self._untold():
-            said = "" if self._is_of_a_miss(error) else f"  what came of it: {_first_line(error)}"
-            self._fail([*self._misses(), *([said] if said else [])], error)
+        if self._unreported():
+            result = [] if self._reports_miss(error) else [f"  the test then failed with {_first_line(error)}"]
+            self._fail([*self._misses(), *result], error)
         if refused := self._refused_providers():
             self._fail(refused, error)
         if self.wiretape.is_missing:
             tape, command = shown(self.wiretape.tape), self._fixes.command("once")
             error.add_note(f"there is no tape {tape}; to record it: {command}")
-        for lack in self.wiretape.lacks[:_MOST_MISSES]:  # an answer that is lost breaks off, as the recording did
-            error.add_note(f"the tape is incomplete: {lack}\n  to mend it: {self._fixes.updating()}")
+        for warning in self.wiretape.tape_warnings[:_MOST_MISSES]:  # an incomplete answer ends as its recording did
+            error.add_note(f"the tape is incomplete: {warning}\n  to fix it: {self._fixes.updating()}")
 
     def judge(self) -> None:
-        """A test that is content with itself. What it has not asked for, its fixtures may still ask for."""
+        """Fail a test that passed with misses. Calls that are left over may still be made by its fixtures."""
         lines = [*self._misses(), *self._refused_providers()]
         if lines:
             self._fail(lines)
 
     def _left_over(self) -> list[str]:
-        """What a strict test should have asked for."""
+        """Lines about calls that a strict test has left over."""
         left = self.wiretape.report.left_over
-        if not left or not self.wiretape.strict or self.wiretape.recording or self.wiretape.renewing is not None:
+        if not left or not self.wiretape.strict or self.wiretape.recording or self.wiretape.update_session is not None:
             return []
-        told = ", ".join(f"{one} ({one.what})" for one in left[:_MOST_NAMED])
+        names = ", ".join(f"{one} ({one.what})" for one in left[:_MOST_NAMED])
         more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
         return [
-            f"{len(left)} recorded on {shown(self.wiretape.tape)} and not asked for: {told}{more}",
+            f"{len(left)} recorded on {shown(self.wiretape.tape)} and not requested: {names}{more}",
             f"  if the change is intended: {self._fixes.updating()}",
         ]
 
@@ -105,65 +103,65 @@ class TapedTest:
         failure = pytest.fail.Exception("\n".join(lines), pytrace=False)
         raise failure.with_traceback(error.__traceback__ if error is not None else None) from None
 
-    def _untold(self) -> list[Miss]:
-        return self.wiretape.misses[self._told_misses :]
+    def _unreported(self) -> list[Miss]:
+        return self.wiretape.misses[self._reported_misses :]
 
     def _misses(self) -> list[str]:
-        untold = self._untold()
-        self._told_misses += len(untold)
-        if not untold:
+        misses = self._unreported()
+        self._reported_misses += len(misses)
+        if not misses:
             return []
         tape = self.wiretape.tape
-        first = f"there is no tape {shown(tape)}" if self.wiretape.is_missing else headline(untold[0], tape.name)
+        first = f"there is no tape {shown(tape)}" if self.wiretape.is_missing else headline(misses[0], tape.name)
         lines = [first] if first else []
-        if len(untold) > 1:
-            lines.append(f"{len(untold)} requests had no recorded answer")
-        lines += [miss.message for miss in untold[:_MOST_MISSES]]
-        lines += [f"  the tape is incomplete: {lack}" for lack in self.wiretape.lacks[:_MOST_MISSES]]
-        if len(untold) > _MOST_MISSES:
-            lines.append(f"and {len(untold) - _MOST_MISSES} more")
+        if len(misses) > 1:
+            lines.append(f"{len(misses)} requests had no recorded answer")
+        lines += [miss.message for miss in misses[:_MOST_MISSES]]
+        lines += [f"  the tape is incomplete: {warning}" for warning in self.wiretape.tape_warnings[:_MOST_MISSES]]
+        if len(misses) > _MOST_MISSES:
+            lines.append(f"and {len(misses) - _MOST_MISSES} more")
         strays = [stray.what for stray in self.wiretape.report.strayed]
         if strays:
-            lines.append(f"  answered 404, being neither model calls nor recorded: {', '.join(strays[:_MOST_NAMED])}")
+            lines.append(f"  answered 404, neither model calls nor recorded: {', '.join(strays[:_MOST_NAMED])}")
         return lines
 
-    def _is_of_a_miss(self, error: BaseException) -> bool:
+    def _reports_miss(self, error: BaseException) -> bool:
         if isinstance(error, MissInterrupt):
             return True
-        said = str(error)
-        return any(miss.message.partition("\n")[0] in said for miss in self.wiretape.misses)
+        text = str(error)
+        return any(miss.message.partition("\n")[0] in text for miss in self.wiretape.misses)
 
     def _refused_providers(self) -> list[str]:
-        """A model that was asked past every door: as good as a miss."""
-        asked = [where for where, provider in self.wiretape.guard.refused.items() if provider]
-        return [self._fixes.refusal(where) for where in asked]
+        """Models that an unpatched library tried to reach count as misses."""
+        refused = [where for where, provider in self.wiretape.guard.refused.items() if provider]
+        return [self._fixes.of_refusal(where) for where in refused]
 
-    def _faults_that_never_came(self) -> list[str]:
-        """A test of what a fault does has tested nothing without it. A call that was asked live could not have one."""
+    def _unused_faults(self) -> list[str]:
+        """A test of a fault has tested nothing if the fault was not injected. Live calls get no faults."""
         if self.wiretape.new_exchanges:
             return []
         faults = ", ".join(self.wiretape.report.not_injected)
-        return [f"{faults} never came: nobody asked for the call that it was to hit"] if faults else []
+        return [f"{faults} was not injected: no request matched its call"] if faults else []
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def finish(self, torn_down: bool) -> None:
-        """After teardown. A recording takes the tape's place only if everything went well."""
-        outcomes = [self._outcomes.get(phase) for phase in ("setup", "call")]  # a tape may be opened by the call itself
+        """Judge the test after its teardown. A recording replaces the tape only if the test passed completely."""
+        outcomes = [self._outcomes.get(phase) for phase in ("setup", "call")]  # the test may open its tape itself
         passed = torn_down and outcomes in (["passed", "passed"], [None, "passed"])
         self._summary.ended(self._item)
-        never_came = self._faults_that_never_came() if passed else []
+        unused = self._unused_faults() if passed else []
         try:
-            self._finish_recording(passed and not never_came and not self._untold())
+            self._finish_recording(passed and not unused and not self._unreported())
         except (WiretapeError, OSError) as error:
             self._fail([f"the recording of {shown(self.wiretape.tape)} cannot be kept: {error}"])
-        if torn_down and self._untold():
+        if torn_down and self._unreported():
             self._fail(self._misses())
-        if passed and (lines := [*never_came, *self._left_over()]):
+        if passed and (lines := [*unused, *self._left_over()]):
             self._fail(lines)
 
     def _finish_recording(self, passed: bool) -> None:
-        made, wiretape = self.wiretape.rerecording, self.wiretape
+        made, wiretape = self.wiretape.staged, self.wiretape
         if made is None:
             return
         tape = shown(wiretape.tape)
@@ -172,21 +170,21 @@ class TapedTest:
             return
         if not wiretape.new_exchanges:
             made.remove()
-            self._say_what_went_past()
+            self._report_bypassed()
             return
         if passed and not wiretape.troubles:
             self._keep(made)
             for twin in twins(wiretape.tape):
                 self.finished.append(
-                    f"{tape.name} and {twin.name} differ in case only: macOS and Windows take them for one tape\n"
-                    '  give one of them a name: @pytest.mark.wiretape("…"), or its parameter another id'
+                    f"{tape.name} and {twin.name} differ only in case: macOS and Windows take them for one file\n"
+                    '  name one of them: @pytest.mark.wiretape("…"), or change the id of its parameter'
                 )
             return
         failed = self._unanswered()
         aside = made.put_aside(self._place_aside())
         why = f"the recording is incomplete ({wiretape.troubles[0]})" if passed else "the test did not pass"
-        old = f"{tape} is as it was" if wiretape.tape.exists() else f"there is still no {tape}"
-        kept = f"; what was recorded: {shown(aside)}" if aside is not None else ""
+        old = f"{tape} is unchanged" if wiretape.tape.exists() else f"{tape} was not created"
+        kept = f"; the recording: {shown(aside)}" if aside is not None else ""
         self.finished.append("\n".join([f"{why}: {old}{kept}", *(f"  {line}" for line in failed)]))
 
     def _unanswered(self) -> list[str]:
@@ -194,53 +192,53 @@ class TapedTest:
         recorded = wiretape.session.tapes[0].exchanges if wiretape.session is not None else ()
         try:
             return unanswered(wiretape.fresh[-wiretape.new_exchanges :], recorded)
-        except (WiretapeError, OSError):  # a recording that cannot be read is put aside all the same
+        except (WiretapeError, OSError):  # an unreadable recording is put aside, too
             return []
 
-    def _say_what_went_past(self) -> None:
-        """A gateway of one's own is recorded only if it is named: without a tape the test would fail the next time."""
-        hosts = [host for host in self.wiretape.went_past if not self._lets_through(host)]
+    def _report_bypassed(self) -> None:
+        """Name hosts that were not recorded, such as a gateway: without a tape the test fails the next time."""
+        hosts = [host for host in self.wiretape.bypassed if not self._allows(host)]
         if hosts and self.wiretape.recording:
-            named = ", ".join(f'"{host}"' for host in hosts[:_MOST_NAMED])
+            globs = ", ".join(f'"{host}"' for host in hosts[:_MOST_NAMED])
             self.finished.append(
-                f"nothing was recorded: {', '.join(hosts[:_MOST_NAMED])} went past the tape\n"
-                f"  if models answer there: @pytest.mark.wiretape(hosts=[{named}]), or hosts in [tool.wiretape]"
+                f"nothing was recorded; the test called {', '.join(hosts[:_MOST_NAMED])}\n"
+                f"  if models answer there: @pytest.mark.wiretape(hosts=[{globs}]), or hosts in [tool.wiretape]"
             )
 
-    def _lets_through(self, host: str) -> bool:
+    def _allows(self, host: str) -> bool:
         return any(fnmatchcase(host.lower(), glob.lower()) for glob in self._options.allow_hosts)
 
     def _keep(self, made: StagedRecording) -> None:
         wiretape = self.wiretape
-        if (renewal := wiretape.renewal) is not None:
-            self._keeping.renew(made, renewal, wiretape.mode, self._fixes.users is None)
+        if (updated := wiretape.updated_tape) is not None:
+            self._placement.update(made, updated, drop=False, append=True)
             made.remove()
-        elif (dropped := self._keeping.keep(made, wiretape.mode)) is not None:
+        elif (dropped := self._placement.keep(made, merge=wiretape.mode is Mode.ALL)) is not None:
             self._summary.dropped(wiretape.tape, dropped)
         self._summary.recorded(wiretape.tape)
         self.made.append((str(shown(wiretape.tape)), wiretape.new_exchanges))
 
     def _update(self, made: StagedRecording) -> None:
-        """Mode `update`: what is on the tape and was not asked for goes now, where no other test may ask for it."""
+        """Mode `update`: drop the calls that are left over, unless other tests use the tape."""
         wiretape, users = self.wiretape, self._fixes.users
-        renewing, renewal = wiretape.renewing, wiretape.renewal
-        if renewing is None or renewal is None:  # there was no tape
+        session, updated = wiretape.update_session, wiretape.updated_tape
+        if session is None or updated is None:  # there was no tape
             if wiretape.new_exchanges:
                 self._keep(made)
-                self.updated = recorded(wiretape.tape, users)
+                self.updated = first_recording(wiretape.tape, users)
             made.remove()
             return
-        report = renewing.report()
-        self.updated = updated(wiretape.tape, users, renewal, renewing.called_live)
-        if not renewal.entries and renewal.old.exchanges and users is None:
-            self.finished.append(f"no model was asked: {shown(wiretape.tape)} is as it was")
-        elif not renewing.drifted:
+        report = session.report()
+        self.updated = update_of(wiretape.tape, users, updated, session.called_live)
+        if not updated.entries and updated.old.exchanges and users is None:
+            self.finished.append(f"no model was called: {shown(wiretape.tape)} is unchanged")
+        elif not session.drifted:
             self.updated["fresh"] = 0
-        elif renewal.fresh or users is None:
-            put = self._keeping.renew(made, renewal, wiretape.mode, users is None)
+        elif updated.fresh or users is None:
+            put = self._placement.update(made, updated, drop=users is None, append=False)
             self.updated["fresh"] = len(put.fresh)
             if put.left:
-                self.updated["dropped"] = named(report, renewing.called_live)
+                self.updated["dropped"] = dropped_names(report, session.called_live)
         made.remove()
 
     def _place_aside(self) -> Path | None:
@@ -251,19 +249,19 @@ class TapedTest:
         directory, tape = tape_directory(self._item.config), self.wiretape.tape
         return place / tape.parent.relative_to(directory) if tape.is_relative_to(directory) else place
 
-    # -- what is told ------------------------------------------------------------------------------------------------
+    # -- the report --------------------------------------------------------------------------------------------------
 
     def reported(self, report: pytest.TestReport) -> None:
-        """Attributes of a report reach the process that prints the summary, also from xdist's workers."""
+        """Attach data to a report: it reaches the process that prints, also from the workers of xdist."""
         self._outcomes[report.when] = report.outcome
-        told: ReportData = {}
+        data: ReportData = {}
         if report.when == "call":
-            told = {"drift": list(self._drift()), "outside": self._outside(), "old": self.wiretape.warnings}
+            data = {"drift": list(self._drift()), "outside": self._outside(), "old": self.wiretape.warnings}
         elif report.when == "teardown":
-            told = {"recorded": self.finished, "made": self.made}
+            data = {"recorded": self.finished, "made": self.made}
             if self.updated is not None:
-                told["updated"] = self.updated
-        report.wiretape = told  # type: ignore[attr-defined]
+                data["updated"] = self.updated
+        report.wiretape = data  # type: ignore[attr-defined]
 
     def _drift(self) -> Iterator[str]:
         for drift in self.wiretape.report.drifted:
@@ -273,7 +271,7 @@ class TapedTest:
 
     def _outside(self) -> list[str]:
         strays = [f"{stray.what}: answered 404, not on the tape" for stray in self.wiretape.report.strayed]
-        return strays + [f"{asked}: refused" for asked in self.wiretape.guard.refused]
+        return strays + [f"{where}: refused" for where in self.wiretape.guard.refused]
 
 
 def _names(calls: Sequence[ReportedExchange]) -> str:

@@ -1,7 +1,6 @@
-"""The pytest plugin: `@pytest.mark.wiretape`, the `wiretape` fixture, `--wiretape-mode` and the rest.
+"""The hooks of the pytest plugin: `@pytest.mark.wiretape`, the `wiretape` fixture, the command-line options.
 
-Hooks only; what they do is in the modules beside this one. Loaded in every pytest run of whoever has wiretape
-installed: nothing heavy may be imported here before a test asks for its tape.
+Loaded in every pytest run: import nothing heavy here before a test needs its tape.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ if TYPE_CHECKING:
     from wiretape.adapters.pytest.setup_guard import SetupGuard
 
 _LIVE = {
-    Mode.NEW: "what the tapes do not answer is asked live, of real models",
-    Mode.UPDATE: "what the tapes do not answer is asked live, of real models",
-    Mode.ALL: "model calls are real",
-    Mode.REWRITE: "model calls are real",
+    Mode.NEW: "calls that the tapes do not answer are sent to real models",
+    Mode.UPDATE: "calls that the tapes do not answer are sent to real models",
+    Mode.ALL: "all model calls are sent to real models",
+    Mode.REWRITE: "all model calls are sent to real models",
 }
 _TAPED: pytest.StashKey[TapedTest] = pytest.StashKey()
-_BEFORE: pytest.StashKey[SetupGuard | None] = pytest.StashKey()
+_GUARD: pytest.StashKey[SetupGuard | None] = pytest.StashKey()
 _SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
 
 
@@ -66,15 +65,15 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     mode = mode_of(config)
     if is_sealed():
         return "wiretape: sealed: only loopback and wiretape_allow_hosts can be reached"
-    said = _LIVE.get(mode, "")
+    text = _LIVE.get(mode, "")
     if mode is not Mode.NONE and config.getini("wiretape_sealed"):
-        said = f"{said or 'tapes that do not exist are recorded'}; this run is not sealed"
-    return f"wiretape: mode {mode}: {said}" if said else None
+        text = f"{text or 'tapes that do not exist are recorded'}; this run is not sealed"
+    return f"wiretape: mode {mode}: {text}" if text else None
 
 
 @pytest.fixture(autouse=True)
 def _wiretape_of_marked_tests(request: pytest.FixtureRequest) -> None:
-    """Opens the tape before the other fixtures of a test: what they ask models is on it, too."""
+    """Opens the tape before the other fixtures of a test, so that it has their model calls, too."""
     if has_tape(request.node):
         request.getfixturevalue("wiretape")
 
@@ -86,15 +85,15 @@ def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
 
     item = request.node
     summary = request.config.stash[_SUMMARY]
-    if (before := item.stash.get(_BEFORE, None)) is not None:
-        before.end()
+    if (guard := item.stash.get(_GUARD, None)) is not None:
+        guard.end()
     try:
-        asked, tape = options_of(item), tape_of(item)
+        options, tape = options_of(item), tape_of(item)
         if is_sealed():
             from wiretape.adapters.pytest.sealed import check_hosts
 
-            check_hosts(asked.allow_hosts, item.config)
-        taped = TapedTest(item, asked, tape, summary)
+            check_hosts(options.allow_hosts, item.config)
+        taped = TapedTest(item, options, tape, summary)
         taped.begin()
     except WiretapeError as error:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
@@ -107,32 +106,32 @@ def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
-    if _TAPED in item.stash:  # an earlier run of the same test, by a plugin that runs it again
+    if _TAPED in item.stash:  # an earlier run of the same test, by a plugin that repeats tests
         del item.stash[_TAPED]
-    before = item.stash[_BEFORE] = _before_tape(item)
+    guard = item.stash[_GUARD] = _setup_guard(item)
     try:
         yield
     except Exception as error:
-        if before is not None:
-            before.judge(error)
+        if guard is not None:
+            guard.judge(error)
         if (taped := item.stash.get(_TAPED, None)) is not None:
             taped.explain(error)
         raise
     finally:
-        if before is not None:
-            before.end()
-    if before is not None:
-        before.judge()
+        if guard is not None:
+            guard.end()
+    if guard is not None:
+        guard.judge()
 
 
-def _before_tape(item: pytest.Item) -> SetupGuard | None:
+def _setup_guard(item: pytest.Item) -> SetupGuard | None:
     if not has_tape(item) or mode_of(item.config) is not Mode.NONE:
         return None
     from wiretape.adapters.pytest.setup_guard import SetupGuard
 
     try:
         return SetupGuard(item.nodeid, options_of(item).allow_hosts)
-    except WiretapeError:  # the fixture will say it
+    except WiretapeError:  # the fixture raises it, too
         return None
 
 

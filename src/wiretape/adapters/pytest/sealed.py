@@ -1,7 +1,7 @@
 """`--wiretape-sealed`: run pytest again in a network that has only loopback and the allowed hosts.
 
-The process outside stays: it serves the sealed network, connects to what `wiretape_allow_hosts` names, and ends with
-the exit code of the run inside.
+The outer process remains: it serves the sealed network, connects to the hosts of `wiretape_allow_hosts`, and returns
+the exit code of the inner run.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ from wiretape.matching.session import ReplaySession
 from wiretape.tape.format.documents import VERSION, Header
 from wiretape.tape.reading.reader import Tape
 
-_MOST_TOLD: Final = 10
+_MOST_LINES: Final = 10
 
 
 def check_hosts(hosts: Sequence[str], config: pytest.Config) -> None:
-    """UsageError: a marker allows a host that this sealed run does not reach. Loopback is inside."""
+    """Raise UsageError if a marker allows a host that is unreachable in this sealed run. Loopback always works."""
     known = config.getini("wiretape_allow_hosts")
     lacking = [host for host in hosts if host not in known and not is_loopback(host.partition(":")[0])]
     if lacking:
         raise UsageError(
-            f"allow_hosts={lacking!r} is not reachable: this run is sealed, and was so before it read the marker\n"
+            f"allow_hosts={lacking!r} is not reachable: this run was sealed before it read the marker\n"
             "  add it to wiretape_allow_hosts in the configuration of pytest, or run with --no-wiretape-sealed"
         )
 
 
 def run_sealed(config: pytest.Config) -> int:
-    """Run this pytest in a sealed network. Return its exit code. pytest.UsageError: there can be no such network."""
+    """Run this pytest in a sealed network. Return its exit code. Raises pytest.UsageError if sealing is impossible."""
     hosts = [host.strip() for host in config.getini("wiretape_allow_hosts")]
     for host in hosts:
         if (provider := provider_within(host)) is not None:
             raise pytest.UsageError(
-                f"wiretape_allow_hosts = {host} would let calls through to {provider}, which serves models\n"
-                "  a sealed run reaches no model: name the other hosts more narrowly"
+                f"wiretape_allow_hosts = {host} includes {provider}, which serves models\n"
+                "  a sealed run blocks models: use a narrower pattern"
             )
     if config.invocation_params.plugins:
         raise pytest.UsageError("--wiretape-sealed starts pytest again, and cannot pass on pytest.main(plugins=[…])")
     header = Header(wiretape=VERSION, started=datetime.now(UTC), recorder=f"wiretape {__version__}")
-    session = ReplaySession([Tape(None, header, ())])  # tells models from other hosts
+    session = ReplaySession([Tape(None, header, ())])  # distinguishes models from other hosts
     try:
         replaying = ReplayServer(session, let_through=hosts, trouble=say, sealed=True)
     except WiretapeError as error:
@@ -77,7 +77,7 @@ def _run(seal: SealedNetwork, command: Sequence[str]) -> int:
 
 
 def _command(args: Sequence[str]) -> list[str]:
-    """This process as it was started, if it is pytest: with its interpreter's options, below `coverage run`."""
+    """The command line of this process: if it is pytest, with the options of the interpreter and `coverage run`."""
     started = Path(sys.argv[0])
     if started.stem in ("pytest", "py.test") or started.parts[-2:] == ("pytest", "__main__.py"):
         return [sys.executable, *sys.orig_argv[1:]]
@@ -85,8 +85,8 @@ def _command(args: Sequence[str]) -> list[str]:
 
 
 def _refused(report: ReplayReport) -> list[str]:
-    """Lines that name the connections that were refused."""
+    """Lines about refused connections."""
     lines = [f"the sealed run failed: it tried to reach a model: {missed.what}" for missed in report.missed]
     lines += [f"refused in the sealed network: {stray.what}" for stray in report.strayed]
-    more = len(lines) - _MOST_TOLD
-    return lines[:_MOST_TOLD] + ([f"and {more} more were refused"] if more > 0 else [])
+    more = len(lines) - _MOST_LINES
+    return lines[:_MOST_LINES] + ([f"and {more} more were refused"] if more > 0 else [])

@@ -1,6 +1,6 @@
-"""Where a test's tape is. The place follows from the test's name alone: stable between runs, workers and machines.
+"""The path of a test's tape. It depends only on the name of the test: the same in every run and on every machine.
 
-Loaded in every pytest run of whoever has wiretape installed: nothing heavy may be imported here.
+Loaded in every pytest run: import nothing heavy here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def tape_directory(config: pytest.Config) -> Path:
 
 
 def tape_of(item: pytest.Item) -> Path:
-    """The tape of a test: what its marker names, or `captures/MODULE/TEST[PARAMETERS].tape`."""
+    """The tape of a test: the name in its marker, or `captures/MODULE/TEST[PARAMETERS].tape`."""
     name = named_by(item)
     if name is None:
         return tape_directory(item.config) / _own_place(item)
@@ -36,16 +36,16 @@ def tape_of(item: pytest.Item) -> Path:
 
 
 def shown(path: Path) -> Path:
-    """The path as a person would type it here."""
+    """The path relative to the working directory, if it is below."""
     try:
         here = Path.cwd()
-    except OSError:  # a test has removed the directory that it went to
+    except OSError:  # a test deleted its working directory
         return path
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def twins(tape: Path) -> list[Path]:
-    """Other tapes beside this one that many file systems do not tell from it."""
+    """Tapes in the same directory whose names differ only in case: many file systems take them for one file."""
     folded = tape.name.casefold()
     return sorted(path for path in tape.parent.iterdir() if path.name != tape.name and path.name.casefold() == folded)
 
@@ -60,7 +60,7 @@ def _own_place(item: pytest.Item) -> Path:
 
 
 def file_name(name: str) -> str:
-    """A name that every file system takes. Where that changes it, a hash keeps it apart from others."""
+    """A name that is valid on every file system. A name that had to be changed gets a hash, which keeps it unique."""
     name = unicodedata.normalize("NFC", name)
     made = _NOT_IN_NAMES.sub("-", name)
     if made == name and len(made) <= _LONGEST and not made.startswith("."):

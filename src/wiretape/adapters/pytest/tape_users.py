@@ -1,4 +1,4 @@
-"""The tests of a run that use one tape, and the shortest arguments of pytest that run exactly them."""
+"""The tests that use one tape, and the shortest arguments of pytest that run exactly these tests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Who uses a tape. `arguments`: what runs exactly them; `tests`: their ids in this run.
+    """The tests that use a tape. `arguments`: run exactly these tests; `tests`: their ids in this run.
 
-    `partial`: why there may be more of them; empty where all are known.
+    `partial`: why there may be others; empty if all tests are known.
     """
 
     arguments: tuple[str, ...]
@@ -24,13 +24,13 @@ class Users:
 
 
 def test_id(item: pytest.Item) -> str:
-    """The test as pytest takes it on its command line: xdist adds the name of a group."""
+    """The id of a test as pytest accepts it: without the name of a group, which xdist appends."""
     group = item.get_closest_marker("xdist_group")
     return item.nodeid.rpartition("@")[0] if group is not None and "@" in item.nodeid else item.nodeid
 
 
 def typed(test: str, config: pytest.Config) -> str:
-    """A test, module or directory as a person types it where pytest was started: ids begin at the rootdir."""
+    """A test, module or directory relative to the directory where pytest was started: ids start at the rootdir."""
     if config.rootpath == config.invocation_params.dir:
         return test
     path, colons, rest = test.partition("::")
@@ -38,7 +38,7 @@ def typed(test: str, config: pytest.Config) -> str:
 
 
 def arguments(users: Collection[str], every: Iterable[str]) -> list[str]:
-    """The fewest directories, modules, classes, functions and tests that hold these tests, and no other of `every`."""
+    """The fewest directories, modules, classes and functions that contain these tests, and no others of `every`."""
     all_in = Counter(part for test in every for part in _around(test))
     users_in = Counter(part for test in users for part in _around(test))
     widest = (next(part for part in _around(test) if all_in[part] <= users_in[part]) for test in users)
@@ -46,7 +46,7 @@ def arguments(users: Collection[str], every: Iterable[str]) -> list[str]:
 
 
 def _around(test: str) -> Iterator[str]:
-    """What a test is in, widest first, and itself: `tests`, `tests/test_a.py`, `tests/test_a.py::test_b`, …."""
+    """The parents of a test, widest first, and the test: `tests`, `tests/test_a.py`, `tests/test_a.py::test_b`, …."""
     path, _, within = test.partition("::")
     parts = path.split("/")
     for end in range(1, len(parts) + 1):

@@ -1,6 +1,6 @@
-"""Which test has started the code that runs here: its threads, its tasks, and what it gave to pools of threads.
+"""Finds the test that started the running code: its threads, its tasks, and work that it submitted to thread pools.
 
-What a test has started may outlive it. What has been started while no test had its tape open belongs to none.
+Threads and tasks may outlive their test. Those that start while no test has an open tape belong to no test.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-# anyio's plugin runs all tests of an event loop in one task, whichever of them it was started for.
+from wiretape.adapters.inprocess.patches.threads import thread_target
+
+# The pytest plugin of anyio runs all tests of an event loop in one task.
 _OF_ANYIO: Final = "TestRunner._run_tests_and_fixtures"
-
-
-# These keep a thread for whoever comes next, and take their work from queues of their own.
+# Their threads serve one caller after another, and take work from private queues.
 _SHARED: Final = ("anyio.", "multiprocessing.", "trio.")
 
 
 class Origin:
-    """A test whose tape was opened. `is_over`: it has been closed since."""
+    """A test whose tape was opened. `is_over`: its tape is closed."""
 
     def __init__(self, test: str, allow_hosts: tuple[str, ...] = ()) -> None:
         self.test = test
@@ -31,42 +31,42 @@ class Origin:
 
 
 class Origins:
-    """Watches what is started, from the first test to the end of the process."""
+    """Remembers which test started each thread and task, from the first test to the end of the process."""
 
     def __init__(self) -> None:
         self._test: Origin | None = None
         self._threads: WeakKeyDictionary[threading.Thread, Origin] = WeakKeyDictionary()
         self._tasks: WeakKeyDictionary[asyncio.Task[Any], Origin] = WeakKeyDictionary()
-        self._given: WeakKeyDictionary[Any, Origin] = WeakKeyDictionary()  # coroutines that another thread is to run
+        self._given: WeakKeyDictionary[Any, Origin] = WeakKeyDictionary()  # coroutines for another thread's loop
         self._work = threading.local()
-        self._lock = threading.RLock()  # tests end while threads of theirs start others
-        self._watched: list[tuple[Any, str, Any, Any]] = []  # owner, name, what stood there, what stands there now
+        self._lock = threading.RLock()  # threads of a test start others while the test ends
+        self._patched: list[tuple[Any, str, Any, Any]] = []  # owner, name, original, replacement
 
     def begin(self, origin: Origin) -> None:
-        self._watch()
+        self._patch()
         self._test = origin
 
     def end(self, origin: Origin) -> bool:
-        """Whether something that the test has started is still there."""
+        """True if threads or tasks of the test are still running."""
         origin.is_over = True
         if self._test is origin:
             self._test = None
-        return self.are_at_work(origin)
+        return self.are_running(origin)
 
-    def are_at_work(self, origin: Origin) -> bool:
+    def are_running(self, origin: Origin) -> bool:
         with self._lock:
             threads = [one for one, of in self._threads.items() if of is origin]
             tasks = [one for one, of in self._tasks.items() if of is origin]
         return any(one.is_alive() for one in threads) or not all(one.done() for one in tasks)
 
     def here(self) -> Origin | None:
-        """The test that this code is known to come from."""
+        """The test that started the calling code; None if it is unknown."""
         if getattr(self._work, "given", False):
             origin: Origin | None = self._work.origin
             return origin
         try:
             task = asyncio.current_task()
-        except RuntimeError:  # no event loop runs in this thread
+        except RuntimeError:  # this thread has no event loop
             task = None
         if task is not None:
             with suppress(KeyError, TypeError):
@@ -76,10 +76,8 @@ class Origins:
     def _starting(self) -> Origin | None:
         return self.here() or self._test
 
-    # -- what is watched ---------------------------------------------------------------------------------------------
-
-    def _watch(self) -> None:
-        if self._watched:
+    def _patch(self) -> None:
+        if self._patched:
             return
         for owner, name, make in (
             (threading.Thread, "start", self._thread),
@@ -88,16 +86,16 @@ class Origins:
             (asyncio, "run_coroutine_threadsafe", self._giving),
             (asyncio.tasks, "run_coroutine_threadsafe", self._giving),
         ):
-            stood = owner.__dict__[name]
-            ours = make(getattr(owner, name))  # as its owner gives it: a wrapper of wrapt's is called so
-            setattr(owner, name, ours)
-            self._watched.append((owner, name, stood, ours))
+            original = owner.__dict__[name]
+            replacement = make(getattr(owner, name))  # through the owner: wrappers of wrapt bind there
+            setattr(owner, name, replacement)
+            self._patched.append((owner, name, original, replacement))
 
     def unwatch(self) -> None:
-        for owner, name, stood, ours in reversed(self._watched):
-            if owner.__dict__.get(name) is ours:  # else another tool patched after us: ours lets everything pass
-                setattr(owner, name, stood)
-        self._watched.clear()
+        for owner, name, original, replacement in reversed(self._patched):
+            if owner.__dict__.get(name) is replacement:  # else another tool patched it later: ours does nothing now
+                setattr(owner, name, original)
+        self._patched.clear()
 
     def _thread(self, start: Callable[..., Any]) -> Callable[..., Any]:
         def started(thread: threading.Thread) -> None:
@@ -117,7 +115,7 @@ class Origins:
         return submitted
 
     def _run_for(self, origin: Origin | None, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Work belongs to who gave it, not to who was the first to need the thread."""
+        """Submitted work belongs to the test that submitted it, not to the test that started the thread."""
         self._work.given, self._work.origin = True, origin
         try:
             return function(*args, **kwargs)
@@ -128,7 +126,7 @@ class Origins:
         def given(coro: Any, loop: Any) -> Any:
             origin = self._starting()
             if origin is not None:
-                with self._lock, suppress(TypeError):  # not every awaitable can be remembered
+                with self._lock, suppress(TypeError):  # some awaitables allow no weak reference
                     self._given[coro] = origin
             return give(coro, loop)
 
@@ -141,7 +139,7 @@ class Origins:
                 given = self._given.pop(coro, None)
             task, origin = create(loop, coro, **named), given or self._starting()
             if origin is not None and getattr(coro, "__qualname__", "") != _OF_ANYIO:
-                with self._lock, suppress(TypeError):  # a task of another make
+                with self._lock, suppress(TypeError):  # a task class without weak references
                     self._tasks[task] = origin
             return task
 
@@ -149,10 +147,8 @@ class Origins:
 
 
 def _is_shared(thread: threading.Thread) -> bool:
-    target = getattr(thread, "_target", None)
-    return str(type(thread).__module__).startswith(_SHARED) or str(getattr(target, "__module__", "")).startswith(
-        _SHARED
-    )
+    modules = (type(thread).__module__, getattr(thread_target(thread), "__module__", ""))
+    return any(str(module).startswith(_SHARED) for module in modules)
 
 
 ORIGINS: Final = Origins()

@@ -44,7 +44,7 @@ def test_what_is_awaited_is_decorated_as_such(made: Callable[[], Any]) -> None:
 
 
 def test_a_coroutine_that_would_run_outside_is_refused_and_closed() -> None:
-    with pytest.raises(UsageError, match="gives a coroutine, which would run outside"):
+    with pytest.raises(UsageError, match="returns a coroutine, which would run outside"):
         wiretape.replay(TAPE)(lambda: Agent()())()
 
 
@@ -88,7 +88,7 @@ def test_a_pace_that_cannot_be_meant_is_refused() -> None:
 
 
 def test_a_pattern_that_is_none_is_named_and_not_blamed_on_the_settings() -> None:
-    with pytest.raises(UsageError, match=r"^mask = '\(' is no regular expression: missing \)[^\n]*$"):
+    with pytest.raises(UsageError, match=r"^mask = '\(' is not a regular expression: missing \)[^\n]*$"):
         wiretape.replay(TAPE, mask=["fine", "("])
 
 

@@ -1,4 +1,4 @@
-"""Dummy keys for SDKs, while replays are open that need them."""
+"""Dummy API keys, set while replays need them."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def session(url: str, body: Any = None) -> ReplaySession:
 def test_two_replays_at_once_need_a_key_until_the_last_is_over() -> None:
     environ: dict[str, str] = {}
     keys = DummyKeys(environ)
-    one = keys.lend(session("https://api.openai.com/v1/chat/completions"))
-    other = keys.lend(session("https://api.openai.com/v1/chat/completions"))
+    one = keys.add(session("https://api.openai.com/v1/chat/completions"))
+    other = keys.add(session("https://api.openai.com/v1/chat/completions"))
     assert environ == {"OPENAI_API_KEY": DUMMY_KEY}
-    keys.take_back(one)
+    keys.remove(one)
     assert environ == {"OPENAI_API_KEY": DUMMY_KEY}
-    keys.take_back(other)
+    keys.remove(other)
     assert environ == {}
 
 
 def test_what_the_person_set_stays_before_and_meanwhile() -> None:
     environ = {"OPENAI_API_KEY": "mine"}
     keys = DummyKeys(environ)
-    assert keys.lend(session("https://api.openai.com/v1/chat/completions")) == []
-    lent = keys.lend(session("https://api.anthropic.com/v1/messages"))
+    assert keys.add(session("https://api.openai.com/v1/chat/completions")) == []
+    lent = keys.add(session("https://api.anthropic.com/v1/messages"))
     environ["ANTHROPIC_API_KEY"] = "mine, too"
-    keys.take_back(lent)
+    keys.remove(lent)
     assert environ == {"OPENAI_API_KEY": "mine", "ANTHROPIC_API_KEY": "mine, too"}
 
 
@@ -48,14 +48,14 @@ def test_bedrock_s_sdks_get_a_region_and_an_identity_where_aws_has_none(tmp_path
     files = {name: str(tmp_path / name) for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE")}
     environ = dict(files)
     keys = DummyKeys(environ)
-    lent = keys.lend(session(BEDROCK, SAID))
+    lent = keys.add(session(BEDROCK, SAID))
     assert {name: value for name, value in environ.items() if name not in files} == {
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": DUMMY_KEY,
         "AWS_SECRET_ACCESS_KEY": DUMMY_KEY,
     }
-    keys.take_back(lent)
+    keys.remove(lent)
     assert environ == files
     Path(files["AWS_CONFIG_FILE"]).write_text("[default]\nregion = eu-west-1\n")
-    assert keys.lend(session(BEDROCK, SAID)) == []
+    assert keys.add(session(BEDROCK, SAID)) == []

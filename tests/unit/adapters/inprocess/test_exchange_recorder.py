@@ -53,7 +53,7 @@ class Recorder:
 
 def begin_exchange() -> tuple[ExchangeRecorder, Recorder]:
     recorder: Any = Recorder()
-    made = SafeRecorder(recorder, print).take("POST", "https://api.openai.com/", [])
+    made = SafeRecorder(recorder, print).begin("POST", "https://api.openai.com/", [])
     assert made is not None
     return made, recorder
 

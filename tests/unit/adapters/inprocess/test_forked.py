@@ -65,7 +65,9 @@ def test_a_copy_writes_nothing_on_the_tape_and_says_so_once(tmp_path: Path, capf
         second = made.begin_exchange("POST", OPENAI, [])
         assert second is not None
         second.end(Ended.TIMEOUT)
-    said = f"wiretape: {tape}: what a forked process asks is not recorded; wiretape record -o TAPE -- CMD records"
+    said = (
+        f"wiretape: {tape}: the requests of a forked process are not recorded; wiretape record -o TAPE -- CMD records"
+    )
     assert capfd.readouterr().err.count(said) == 1
     read = read_tape(tape)
     assert [(one.number, one.ended) for one in read.exchanges] == [(1, Ended.COMPLETE), (2, Ended.TIMEOUT)]
@@ -105,7 +107,7 @@ def test_an_exchange_that_is_under_way_when_the_recording_ends_is_told(
             assert taken is not None
         taken.end()
     assert capsys.readouterr().err == (
-        f"wiretape: {tape}: 2 exchanges were still under way when the recording ended: "
-        "the tape has what had come by then\n"
+        f"wiretape: {tape}: 2 exchanges were still open when the recording ended: "
+        "the tape has only what arrived before\n"
     )
     assert [one.ended for one in read_tape(tape).exchanges].count(Ended.RECORDER_STOPPED) == 2

@@ -3,14 +3,14 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.12 or later)")
 
-from wiretape.adapters.inprocess.context_record import Record
-from wiretape.adapters.pytest.child_processes import _need_mitmproxy, recording_children
+from wiretape.adapters.inprocess.context_record import Record, RecordContextOptions
+from wiretape.adapters.pytest.child_processes import need_mitmproxy, recording_children
 
 pytestmark = pytest.mark.proxy
 
@@ -30,9 +30,9 @@ def test_a_notice_of_the_recorder_survives_a_closed_stderr(monkeypatch: pytest.M
         def __exit__(self, *error: object) -> None:
             pass
 
-    _need_mitmproxy()  # imports it, without the warnings of its dependencies
+    need_mitmproxy()  # imports it, without the warnings of its dependencies
     monkeypatch.setattr("wiretape.app.recording_server.RecordingServer", Proxy)
-    with recording_children(cast(Record, None), []):
+    with recording_children(Record("x.tape", RecordContextOptions())):
         shown = io.StringIO()
         monkeypatch.setattr(sys, "stderr", shown)
         notices[0]("a notice")

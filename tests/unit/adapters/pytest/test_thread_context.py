@@ -52,7 +52,7 @@ def test_a_thread_belongs_to_the_test_that_started_it_and_so_do_its_own_threads(
     thread.join()
     assert found == [A]
     assert A.is_over
-    assert not origins.are_at_work(A)
+    assert not origins.are_running(A)
     assert origins.here() is None
     assert threaded(origins.here) is B
 
@@ -194,9 +194,9 @@ def test_a_model_call_after_the_end_is_an_error_that_names_the_test_and_telemetr
         message = orjson.loads(b"".join(piece.data for piece in shown.pieces))["error"]["message"]
         here = threading.current_thread().name
         assert message.split("\n") == [
-            "POST /v1/chat/completions was asked after the end of test_a.py::test_a",
-            f"  by the thread {here!r}, which that test started; its tape is closed, and nothing is asked live",
-            "  wait for it in the test; what serves several tests is started in a fixture of a wider scope",
+            "POST /v1/chat/completions was sent after the end of test_a.py::test_a",
+            f"  by the thread {here!r}, which that test started; its tape is closed, and nothing is called live",
+            "  wait for it in the test; start code that serves several tests in a fixture of a wider scope",
         ]
         assert list(told) == [message]
     assert outlived.answer(live({"event": "ended"}, url="https://telemetry.example/v1/track")).status == 404

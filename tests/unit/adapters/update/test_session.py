@@ -22,13 +22,13 @@ from wiretape.views.replay.update import Updated, update_view
 def test_an_answer_that_its_recorder_lost_is_called_live(ended: Ended | None) -> None:
     body = chat(user("How warm is it?"))
     lost = replace(exchange(1, body, response(reply("Seven."))), response=None, ended=ended)
-    renewing = UpdateSession(session(lost))
-    assert renewing.answer(live(body)) is None
-    assert renewing.kept == []
-    (missed,) = renewing.session.misses
-    assert (missed.reason, missed.message) == ("not playable", "call 1 would, but its recorder lost the answer")
+    update_session = UpdateSession(session(lost))
+    assert update_session.answer(live(body)) is None
+    assert update_session.kept == []
+    (missed,) = update_session.session.misses
+    assert (missed.reason, missed.message) == ("not playable", "call 1 would answer, but its recording is incomplete")
     said = Console(width=80, file=io.StringIO())
-    said.print(update_view(Updated(renewing.session.report(), [missed], 1, "updated t.tape", written=True)))
+    said.print(update_view(Updated(update_session.session.report(), [missed], 1, "updated t.tape", written=True)))
     assert said.file.getvalue() == (  # type: ignore[attr-defined]
         "  kept        0 calls\n"
         "  called live 1 exchange, recorded anew\n"
@@ -40,9 +40,9 @@ def test_an_answer_that_its_recorder_lost_is_called_live(ended: Ended | None) ->
 def test_an_answer_that_broke_off_by_itself_is_kept() -> None:
     body = chat(user("How warm is it?"))
     broken = replace(exchange(1, body, response(reply("Seven."))), response=None, ended=Ended.UPSTREAM_CLOSED)
-    renewing = UpdateSession(session(broken))
-    assert isinstance(renewing.answer(live(body)), Answer)
-    assert renewing.kept == [1]
+    update_session = UpdateSession(session(broken))
+    assert isinstance(update_session.answer(live(body)), Answer)
+    assert update_session.kept == [1]
 
 
 def test_a_websocket_that_was_played_is_kept_and_one_that_nobody_opened_is_not() -> None:
@@ -53,25 +53,25 @@ def test_a_websocket_that_was_played_is_kept_and_one_that_nobody_opened_is_not()
         sockets.socket([sockets.create("never"), *said[1:]], number=3),
         exchange(4, chat(user("two"))),
     )
-    renewing = UpdateSession(made)
-    assert isinstance(renewing.answer(live(chat(user("one")))), Answer)
+    update_session = UpdateSession(made)
+    assert isinstance(update_session.answer(live(chat(user("one")))), Answer)
     play = made.open_socket(live(None, url=sockets.URL, method="GET", upgrade="websocket"))
     assert isinstance(play, SocketPlay)
     play.receive(sockets.text(said[0][1]))
     assert play.due()
-    assert renewing.answer(live(chat(user("other")))) is None
-    renewing.note_live_call(5)
+    assert update_session.answer(live(chat(user("other")))) is None
+    update_session.note_live_call(5)
     fresh = exchange(5, chat(user("other")))
-    assert renewing.kept == [1, 2]
-    assert renewing.order({5: fresh}) == [Kept(1), Fresh(fresh), Kept(2)]
-    assert [one.exchange for one in renewing.report().left_over] == [4]
-    assert (renewing.report().sockets, renewing.drifted) == (1, True)
-    assert [miss.what for miss in renewing.called_live] == ["POST /v1/chat/completions"]
+    assert update_session.kept == [1, 2]
+    assert update_session.order({5: fresh}) == [Kept(1), Fresh(fresh), Kept(2)]
+    assert [one.exchange for one in update_session.report().left_over] == [4]
+    assert (update_session.report().sockets, update_session.drifted) == (1, True)
+    assert [miss.what for miss in update_session.called_live] == ["POST /v1/chat/completions"]
 
 
 def test_nothing_has_drifted_where_every_call_was_answered() -> None:
     body = chat(user("one"))
-    renewing = UpdateSession(session(exchange(1, body)))
-    assert renewing.drifted  # nobody has asked for it yet
-    renewing.answer(live(body))
-    assert not renewing.drifted
+    update_session = UpdateSession(session(exchange(1, body)))
+    assert update_session.drifted  # nobody has asked for it yet
+    update_session.answer(live(body))
+    assert not update_session.drifted

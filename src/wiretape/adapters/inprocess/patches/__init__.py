@@ -1,3 +1,3 @@
 """Monkeypatches of HTTP libraries, one module for each library."""
 
-__all__ = ["patching"]
+__all__ = ["patching", "threads"]

@@ -1,7 +1,6 @@
-"""The door for aiohttp: its connector, below redirects, cookies and middlewares.
+"""The patch of aiohttp: its connectors, below redirects, cookies and middlewares.
 
-A recorded connection is tapped; a replayed one is a transport that only exists in memory. aiohttp itself parses what
-comes, event by event.
+A recorded connection is tapped. A replayed connection is a transport in memory, whose bytes aiohttp parses itself.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any
 from wiretape.adapters.http1.messages import RequestReader
 from wiretape.adapters.http1.sending import LINGER_SECONDS, response_parts
 from wiretape.adapters.inprocess.active_context import ActiveContext, route_for
+from wiretape.adapters.inprocess.patches import _compat
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.patches.sockets import WATCH
 from wiretape.adapters.inprocess.sockets.socket_server import connect_to_server
@@ -25,7 +25,7 @@ from wiretape.matching.playback import Playback
 from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Ended, Headers
 
-# The tape that answers the request for which a connection is being made.
+# The context that answers the request for which aiohttp opens a connection now.
 _replaying: ContextVar[ActiveContext | None] = ContextVar("wiretape.aiohttp", default=None)
 
 
@@ -34,11 +34,11 @@ def patches(module: ModuleType) -> list[Patch]:
 
     return [
         Patch(connector.BaseConnector, "connect", _connect),
-        Patch(connector.BaseConnector, "_get", _get),
-        Patch(connector.TCPConnector, "_create_connection", _create_connection),
-        Patch(connector.TCPConnector, "_resolve_host", _resolve_host),
-        Patch(connector.UnixConnector, "_create_connection", _create_connection),
-        Patch(connector.NamedPipeConnector, "_create_connection", _create_connection),
+        Patch(connector.BaseConnector, _compat.AIOHTTP_POOL, _pooled),
+        Patch(connector.TCPConnector, _compat.AIOHTTP_CONNECT, _create_connection),
+        Patch(connector.TCPConnector, _compat.AIOHTTP_RESOLVE, _resolve_host),
+        Patch(connector.UnixConnector, _compat.AIOHTTP_CONNECT, _create_connection),
+        Patch(connector.NamedPipeConnector, _compat.AIOHTTP_CONNECT, _create_connection),
     ]
 
 
@@ -53,7 +53,7 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
             connection = await original(connector, req, *args, **kwargs)
         except BaseException as error:
             if route.recording is not None:
-                tap.failed(error, list(req.headers.items()), getattr(req.body, "_value", b""))
+                tap.failed(error, list(req.headers.items()), _compat.aiohttp_body(req.body))
             raise
         finally:
             _replaying.reset(token)
@@ -68,8 +68,8 @@ def _url(req: Any) -> str:
     return str(req.url.with_fragment(None))
 
 
-def _get(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A connection from the pool leads to a real server: a replay takes none."""
+def _pooled(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A connection in the pool is real: a replay uses none."""
 
     async def awaited(connector: Any, *args: Any) -> Any:
         return None if _replaying.get() is not None else await original(connector, *args)
@@ -81,7 +81,7 @@ def _get(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _resolve_host(original: Callable[..., Any]) -> Callable[..., Any]:
-    """aiohttp may look names up past Python's sockets (aiodns): who is let through by name is met by address."""
+    """Note the addresses of a name: aiohttp may resolve it without Python's sockets (aiodns)."""
 
     async def resolve(connector: Any, host: str, *args: Any, **kwargs: Any) -> Any:
         found = await original(connector, host, *args, **kwargs)
@@ -97,10 +97,11 @@ def _create_connection(original: Callable[..., Any]) -> Callable[..., Any]:
         replaying = _replaying.get()
         if replaying is None:
             return await original(connector, req, *args, **kwargs)
+        factory = _compat.aiohttp_protocol_factory(connector)
         if req.headers.get("Upgrade", "").lower() == "websocket":
             sock = connect_to_server(replaying, _url(req))
-            return (await asyncio.get_running_loop().create_connection(connector._factory, sock=sock))[1]
-        protocol = connector._factory()
+            return (await asyncio.get_running_loop().create_connection(factory, sock=sock))[1]
+        protocol = factory()
         protocol.connection_made(_MemoryTransport(protocol, replaying, _url(req)))
         return protocol
 
@@ -108,7 +109,7 @@ def _create_connection(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _TappedTransport:
-    """A transport whose writes are told. Everything else is the real one's."""
+    """A transport that taps its writes, and passes everything else to the real one."""
 
     def __init__(self, real: Any, tap: ExchangeTap) -> None:
         self.real = real
@@ -134,7 +135,7 @@ class _TappedTransport:
 
 
 class _TappedProtocol(asyncio.Protocol):
-    """Stands between a transport and aiohttp's protocol until the exchange is over."""
+    """A protocol between a transport and the protocol of aiohttp, until the exchange ends."""
 
     def __init__(self, real: Any, tap: ExchangeTap) -> None:
         self._real = real
@@ -147,7 +148,7 @@ class _TappedProtocol(asyncio.Protocol):
         self._tap.received(data)
         self._real.data_received(data)
         if self._tap.over:
-            self._step_aside()
+            self._remove()
 
     def eof_received(self) -> bool | None:
         result: bool | None = self._real.eof_received()
@@ -163,14 +164,14 @@ class _TappedProtocol(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._real.resume_writing()
 
-    def _step_aside(self) -> None:
+    def _remove(self) -> None:
         if isinstance(self._real.transport, _TappedTransport):
             self._real.transport = self._transport
         self._transport.set_protocol(self._real)
 
 
 class _MemoryTransport(asyncio.Transport):
-    """Takes a request, and gives what the tape answers to the protocol on this side."""
+    """A transport in memory: reads a request, and writes the recorded answer to the protocol of aiohttp."""
 
     def __init__(self, protocol: Any, replaying: ActiveContext, url: str) -> None:
         super().__init__({})
@@ -183,14 +184,14 @@ class _MemoryTransport(asyncio.Transport):
         self._reading.set()
         self._playing: asyncio.Task[None] | None = None
         self._closing = False
-        self._asked = False
+        self._complete = False
 
     def write(self, data: Any) -> None:
-        if self._closing or self._asked:
+        if self._closing or self._complete:
             return
         self._reader.feed(bytes(data))
         if self._reader.complete:
-            self._asked = True
+            self._complete = True
             self._answer()
 
     def get_write_buffer_size(self) -> int:
@@ -225,35 +226,35 @@ class _MemoryTransport(asyncio.Transport):
         reader = self._reader
         request = LiveRequest(reader.method, self._url, Headers(reader.headers), b"".join(self._body))
         try:
-            shown = self._replaying.recorded_answer(request)
-        except MissInterrupt as miss:  # the body is written by a task of its own: the one that reads must get it
+            played = self._replaying.recorded_answer(request)
+        except MissInterrupt as miss:  # raised in the task that reads: another task writes the body
             self._protocol.set_exception(miss)
             return
-        playing = self._play(shown) if shown is not None else self._call(request)
+        playing = self._play(played) if played is not None else self._call(request)
         self._playing = asyncio.get_running_loop().create_task(playing)
 
     async def _call(self, request: LiveRequest) -> None:
-        """A live call, in a thread: the program's other tasks go on meanwhile."""
+        """Call a request live, in a thread, so that other tasks of the program continue."""
         await self._play(await asyncio.to_thread(self._replaying.call_live, request))
 
-    async def _play(self, shown: Playback) -> None:
-        for pause, data in response_parts(shown):
+    async def _play(self, played: Playback) -> None:
+        for pause, data in response_parts(played):
             if pause > 0:
                 await asyncio.sleep(pause / 1000)
             await self._reading.wait()
             if data:
                 self._protocol.data_received(data)
-                await asyncio.sleep(0)  # one event after the other, as from a socket
-        if shown.linger:
+                await asyncio.sleep(0)  # one event at a time, as from a socket
+        if played.linger:
             await asyncio.sleep(LINGER_SECONDS)
-        if shown.ended is Ended.TIMEOUT:
-            self._protocol._on_read_timeout()  # as when `sock_read` is over: who reads closes the connection
+        if played.ended is Ended.TIMEOUT:
+            _compat.aiohttp_time_out(self._protocol)
             return
         self._closing = True
-        self._protocol.connection_lost(_broken(shown))
+        self._protocol.connection_lost(_error(played))
 
 
-def _broken(shown: Playback) -> Exception | None:
-    if shown.ended is Ended.UPSTREAM_UNREACHABLE:
+def _error(played: Playback) -> Exception | None:
+    if played.ended is Ended.UPSTREAM_UNREACHABLE:
         return ConnectionRefusedError("connection refused (as recorded)")
     return None

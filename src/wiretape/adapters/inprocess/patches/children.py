@@ -1,16 +1,16 @@
 """Add environment variables to child processes that are started inside a context, so that they use its tape.
 
-The functions below are those that every way to start a program ends in. `os.environ` does not change.
+Every API that starts a program ends in one of the patched functions. `os.environ` does not change.
 
-| way | ends in |
+| API | patched function |
 |---|---|
 | subprocess, asyncio, os.popen, trio, anyio | `subprocess._fork_exec`, or `os.posix_spawn` |
 | os.spawn*, pty.spawn, os.exec* | `os.execv`, `os.execve` (after a fork, in the copy) |
-| os.system | itself |
+| os.system | `os.system` |
 | multiprocessing: spawn, forkserver | `multiprocessing.spawn.get_preparation_data` |
 | uvloop, whose processes are started in C | `Loop.subprocess_exec`, `Loop.subprocess_shell` |
 
-The server process of multiprocessing's forkserver is left as it is: it outlives the context.
+The server process of multiprocessing's forkserver is not changed: it outlives the context.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from wiretape.adapters.inprocess.active_context import child_variables, forking
+from wiretape.adapters.inprocess.active_context import before_fork, child_variables
+from wiretape.adapters.inprocess.patches import _compat
 from wiretape.adapters.inprocess.patches.patching import Patch
 
 
@@ -32,14 +33,14 @@ def patches(module: ModuleType) -> list[Patch]:
 
 
 def environment(environ: Mapping[Any, Any] | None) -> dict[str, str] | None:
-    """The environment for a child that is to be started with `environ` (None: this process's). None: unchanged."""
+    """The environment for a child that starts with `environ` (None: that of this process). None: do not change it."""
     own = dict(os.environ)
     given = own if environ is None else {os.fsdecode(name): os.fsdecode(value) for name, value in environ.items()}
     added = child_variables(given)
     if not added:
         return None
-    # What the program chose for this child stays: a value that this process does not have. Names count in either
-    # case, because clients read `https_proxy` as well as `HTTPS_PROXY`.
+    # A value that differs from this process was chosen by the program, and stays. Names are compared without case:
+    # clients read `https_proxy` as well as `HTTPS_PROXY`.
     chosen = {name.upper() for name, value in given.items() if own.get(name) != value}
     return {**given, **{name: value for name, value in added.items() if name.upper() not in chosen}}
 
@@ -62,24 +63,23 @@ def _of_os(module: ModuleType) -> Iterator[Patch]:
 
 
 def _system(original: Callable[[Any], int]) -> Callable[[Any], int]:
-    """The command sets the variables itself: in C there is one environment for the whole process."""
+    """Set the variables in the command: C has one environment for the whole process."""
 
     def system(command: Any) -> int:
-        led = environment(None)
-        if led is None:
+        extended = environment(None)
+        if extended is None:
             return original(command)
-        changed = "".join(
-            f"export {name}={shlex.quote(led[name])}; " for name in led if os.environ.get(name) != led[name]
-        )
-        return original(changed + os.fsdecode(command))
+        changed = [(name, value) for name, value in extended.items() if os.environ.get(name) != value]
+        exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in changed)
+        return original(exports + os.fsdecode(command))
 
     return system
 
 
 def _execv(original: Callable[..., Any]) -> Callable[..., Any]:
     def execv(path: Any, argv: Any, /) -> Any:
-        led = environment(None)
-        return original(path, argv) if led is None else os.execve(path, argv, led)
+        extended = environment(None)
+        return original(path, argv) if extended is None else os.execve(path, argv, extended)
 
     return execv
 
@@ -99,10 +99,10 @@ def _posix_spawn(original: Callable[..., int]) -> Callable[..., int]:
 
 
 def _fork(original: Callable[[], Any]) -> Callable[[], Any]:
-    """Prepare the contexts, and keep Python from warning of a fork in a process whose other threads are wiretape's."""
+    """Prepare the contexts. Suppress Python's warning about forks with threads if only wiretape has threads."""
 
     def fork() -> Any:
-        forking()
+        before_fork()
         others = [one for one in threading.enumerate() if one is not threading.current_thread()]
         if not all(one.name.startswith("wiretape-") for one in others):
             return original()
@@ -113,23 +113,23 @@ def _fork(original: Callable[[], Any]) -> Callable[[], Any]:
     return fork
 
 
-# what others start
+# other modules
 
 
 def _of_subprocess(module: ModuleType) -> Iterator[Patch]:
-    if hasattr(module, "_fork_exec"):
-        yield Patch(module, "_fork_exec", _fork_exec)
+    if hasattr(module, _compat.SUBPROCESS_START):
+        yield Patch(module, _compat.SUBPROCESS_START, _fork_exec)
 
 
 def _fork_exec(original: Callable[..., int]) -> Callable[..., int]:
-    """Its sixth argument is the environment: a list of `b"NAME=value"`, or None."""
+    """The sixth argument is the environment: a list of `b"NAME=value"`, or None."""
 
     def fork_exec(*args: Any) -> int:
         given = None if args[5] is None else dict(one.split(b"=", 1) for one in args[5])
-        led = environment(given)
-        if led is None:
+        extended = environment(given)
+        if extended is None:
             return original(*args)
-        return original(*args[:5], [os.fsencode(f"{name}={value}") for name, value in led.items()], *args[6:])
+        return original(*args[:5], [os.fsencode(f"{name}={value}") for name, value in extended.items()], *args[6:])
 
     return fork_exec
 
@@ -139,17 +139,17 @@ def _of_multiprocessing(module: ModuleType) -> Iterator[Patch]:
 
 
 def _prepared(original: Callable[[str], dict[str, Any]]) -> Callable[[str], dict[str, Any]]:
-    """A process that multiprocessing starts reads these data first of all, before it imports the program."""
+    """A process of multiprocessing unpickles these data before it imports the program."""
 
     def get_preparation_data(name: str) -> dict[str, Any]:
-        led = environment(None)
-        return {**original(name), **({"wiretape": _Environment(led)} if led is not None else {})}
+        extended = environment(None)
+        return {**original(name), **({"wiretape": _Environment(extended)} if extended is not None else {})}
 
     return get_preparation_data
 
 
 class _Environment:
-    """Variables that are set route this is unpickled. That needs no module of wiretape's."""
+    """Sets variables in the process that unpickles it, without importing wiretape."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = {name: value for name, value in variables.items() if os.environ.get(name) != value}
@@ -165,8 +165,8 @@ def _of_uvloop(module: ModuleType) -> Iterator[Patch]:
 
 def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
     def starting(loop: Any, *args: Any, **how: Any) -> Any:
-        led = environment(how.get("env"))
-        return original(loop, *args, **(how if led is None else {**how, "env": led}))
+        extended = environment(how.get("env"))
+        return original(loop, *args, **(how if extended is None else {**how, "env": extended}))
 
     return starting
 

@@ -1,9 +1,8 @@
-"""The door for `http.client`, and so for `urllib.request`, `xmlrpc.client`, httplib2 and whatever else stands on it.
+"""The patch of `http.client`, and so of `urllib.request`, `xmlrpc.client`, httplib2 and other libraries on top of it.
 
-httplib2 opens its connections itself before it asks, by a way of its own that has to be stood behind, too.
-
-Decided anew for each request, because connections are kept: a recorded one is tapped, a replayed one is a socket that
-only exists in memory. urllib3 stands on it, too, and has a door of its own above.
+Connections are reused, so each request is routed on its own: a recorded one is tapped, a replayed one gets a socket in
+memory. urllib3 also uses `http.client`, but has its own patch. httplib2 connects with a method of its own, before it
+sends a request: that method is patched, too.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from wiretape.adapters.inprocess.active_context import RequestRoute, route_for
+from wiretape.adapters.inprocess.patches import _compat
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, is_claimed, untapped
 from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
@@ -33,23 +33,23 @@ def patches(module: ModuleType) -> list[Patch]:
         Patch(module.HTTPConnection, "putrequest", _putrequest),
         Patch(module.HTTPConnection, "send", _send),
     ]
-    if hasattr(module, "HTTPSConnection"):  # not route Python has no TLS
+    if hasattr(module, "HTTPSConnection"):  # absent if Python was built without TLS
         made.append(Patch(module.HTTPSConnection, "connect", _connect))
     return made
 
 
 class _RequestSockets(NamedTuple):
-    """Where the request goes that a connection has begun."""
+    """The sockets of the request that a connection has begun."""
 
     memory: MemorySocket | None
     tap: ExchangeTap | None
 
 
-class _Nowhere:
-    """Stands for the connection that a program opens before it has a request. Each request has a socket of its own."""
+class _NoSocket:
+    """The socket of a connection that was opened before its first request. Each request gets a socket of its own."""
 
     def sendall(self, data: Any) -> None:
-        raise ConnectionResetError(errno.ECONNRESET, "the replay in which this connection was opened has ended")
+        raise ConnectionResetError(errno.ECONNRESET, "this connection was opened in a replay that has ended")
 
     def close(self) -> None:
         pass
@@ -67,7 +67,7 @@ def _connect(original: Callable[[Any], None]) -> Callable[[Any], None]:
         if route is None or route.replaying is None:
             original(conn)
         else:
-            conn.sock = _Nowhere()  # there is nobody to connect to, nor to open a tunnel
+            conn.sock = _NoSocket()  # no connection, and no tunnel
 
     return connect
 
@@ -81,7 +81,7 @@ def _putrequest(original: Callable[..., None]) -> Callable[..., None]:
         full = _url(conn, url)
         route = _route(full)
         if route is None:
-            _let_go(conn)
+            _drop_memory_socket(conn)
             return
         memory = MemorySocket(route.replaying, full, _unreachable) if route.replaying is not None else None
         tap = (
@@ -101,27 +101,27 @@ def _send(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
             original(conn, data)
             return
         try:
-            _lead(conn, sockets)
+            _set_socket(conn, sockets)
             original(conn, data)
         except BaseException as error:
             if sockets.tap is not None:
                 if isinstance(data, bytes) and not isinstance(conn.sock, TappedSocket):
-                    sockets.tap.sent(data)  # nobody was there to take it
+                    sockets.tap.sent(data)  # it was never sent
                 sockets.tap.failed(error, (), b"")
             raise
 
     return send
 
 
-def _lead(conn: Any, sockets: _RequestSockets) -> None:
-    """The socket that this request goes to."""
+def _set_socket(conn: Any, sockets: _RequestSockets) -> None:
+    """Set the socket for a request."""
     sock = untapped(conn.sock)
     if sockets.memory is not None and sock is not sockets.memory:
         if sock is not None:
-            sock.close()  # it may lead to a real server
+            sock.close()  # it may be connected to a real server
         sock = conn.sock = sockets.memory
-    if sockets.memory is None and isinstance(sock, MemorySocket | _Nowhere):
-        sock = conn.sock = None  # it led to a tape before
+    if sockets.memory is None and isinstance(sock, MemorySocket | _NoSocket):
+        sock = conn.sock = None  # it belongs to an earlier replay
     if sockets.tap is None:
         return
     if sock is None and conn.auto_open:
@@ -135,9 +135,9 @@ def _unreachable(message: str) -> Exception:
     return ConnectionRefusedError(errno.ECONNREFUSED, message)
 
 
-def _let_go(conn: Any) -> None:
-    """A request that goes on as if nothing were patched, on a connection that was led elsewhere before."""
-    if isinstance(conn.sock, MemorySocket | _Nowhere):
+def _drop_memory_socket(conn: Any) -> None:
+    """For a request outside of any context, on a connection that was used in a replay."""
+    if isinstance(conn.sock, MemorySocket | _NoSocket):
         conn.sock = None
 
 
@@ -147,13 +147,13 @@ def _route(url: str, count: bool = True) -> RequestRoute | None:
 
 
 def _url(conn: Any, target: str) -> str:
-    """A request's whole URL. A plain one to a proxy has it as its target."""
+    """The whole URL of a request. The target of a plain request to a proxy already is one."""
     if "://" in target.partition("?")[0] and not target.startswith("/"):
         return target
     secure = conn.default_port == _PORTS["https"]
-    host = conn._tunnel_host or conn.host
-    port = conn._tunnel_port if conn._tunnel_host else conn.port
-    name = bracketed(host)
+    tunnel_host, tunnel_port = _compat.tunnel_of(conn)
+    port = tunnel_port if tunnel_host else conn.port
+    name = bracketed(tunnel_host or conn.host)
     there = name if port in (None, conn.default_port) else f"{name}:{port}"
-    path = target if target.startswith("/") else f"/{target}"  # `*` and carelessness would change the host
+    path = target if target.startswith("/") else f"/{target}"  # a target such as `*` would change the host
     return f"{'https' if secure else 'http'}://{there}{path}"

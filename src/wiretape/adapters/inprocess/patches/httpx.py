@@ -1,7 +1,7 @@
-"""The door for httpx and httpx2, sync and async: their network transports.
+"""The patch of httpx and httpx2, sync and async: their network transports.
 
-Custom transports and mounts that end in one of these come through here; those that open no connection (a mock, an ASGI
-application) are left alone. Bodies pass chunk by chunk.
+Custom transports and mounts that end in a network transport are patched with it. Transports without a connection
+(mocks, ASGI applications) are not. Bodies pass chunk by chunk.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from wiretape.adapters.http1.sending import LINGER_SECONDS
 from wiretape.adapters.http1.websocket_replay import handshake_headers
 from wiretape.adapters.inprocess.active_context import ActiveContext, RequestRoute, route_for
 from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder
+from wiretape.adapters.inprocess.patches import _compat
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.sockets.network_streams import (
     AsyncPlayedStream,
@@ -36,15 +37,15 @@ _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def patches(module: ModuleType) -> list[Patch]:
-    kit = _Kit(module)
+    patcher = _Patcher(module)
     return [
-        Patch(module.HTTPTransport, "handle_request", kit.sync_handler),
-        Patch(module.AsyncHTTPTransport, "handle_async_request", kit.async_handler),
+        Patch(module.HTTPTransport, "handle_request", patcher.sync_handler),
+        Patch(module.AsyncHTTPTransport, "handle_async_request", patcher.async_handler),
     ]
 
 
-class _Kit:
-    """What one of the two libraries needs: its own classes of streams, requests, responses and errors."""
+class _Patcher:
+    """The patches of one of the two libraries, made with its own stream, request, response and error classes."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
@@ -61,28 +62,28 @@ class _Kit:
                 if route.replaying is None:
                     return original(transport, request)
                 request.read()
-                shown = _answer(route.replaying, request)
-                if shown is None:
+                answer = _answer(route.replaying, request)
+                if answer is None:
                     return live(route.replaying, request)
-                if isinstance(shown, SocketPlay):
-                    return self._socket(route.replaying, shown, request, PlayedStream)
-                played = self._played(shown, self._module)
-                played.begin()
-                return self._response(shown, played)
+                if isinstance(answer, SocketPlay):
+                    return self._socket(route.replaying, answer, request, PlayedStream)
+                stream = self._played(answer, self._module)
+                stream.begin()
+                return self._response(answer, stream)
 
             def live(context: ActiveContext, request: Any) -> Any:
-                """What is not on the tape, recorded by the context that would have answered."""
+                """Send a miss, recorded by the context that replays."""
                 return tapped(context.begin_exchange(*_head(request)), request, functools.partial(original, transport))
 
-            def tapped(taken: ExchangeRecorder | None, request: Any, send: Callable[[Any], Any]) -> Any:
-                if taken is None:
+            def tapped(exchange: ExchangeRecorder | None, request: Any, send: Callable[[Any], Any]) -> Any:
+                if exchange is None:
                     return send(request)
                 try:
-                    response = send(self._teed_request(request, taken))
+                    response = send(self._teed_request(request, exchange))
                 except BaseException as error:
-                    taken.failed(error)
+                    exchange.failed(error)
                     raise
-                return self._teed_response(response, taken, TappedStream)
+                return self._teed_response(response, exchange, TappedStream)
 
             return tapped(route.begin_exchange(*_head(request)), request, forward)
 
@@ -98,65 +99,67 @@ class _Kit:
                 if route.replaying is None:
                     return await original(transport, request)
                 await request.aread()
-                shown = _answer(route.replaying, request)
-                if shown is None:
+                answer = _answer(route.replaying, request)
+                if answer is None:
                     return await live(route.replaying, request)
-                if isinstance(shown, SocketPlay):
-                    return self._socket(route.replaying, shown, request, AsyncPlayedStream)
-                played = self._played(shown, self._module)
-                await played.abegin()
-                return self._response(shown, played)
+                if isinstance(answer, SocketPlay):
+                    return self._socket(route.replaying, answer, request, AsyncPlayedStream)
+                stream = self._played(answer, self._module)
+                await stream.abegin()
+                return self._response(answer, stream)
 
             async def live(context: ActiveContext, request: Any) -> Any:
                 return await tapped(
                     context.begin_exchange(*_head(request)), request, functools.partial(original, transport)
                 )
 
-            async def tapped(taken: ExchangeRecorder | None, request: Any, send: Callable[[Any], Any]) -> Any:
-                if taken is None:
+            async def tapped(exchange: ExchangeRecorder | None, request: Any, send: Callable[[Any], Any]) -> Any:
+                if exchange is None:
                     return await send(request)
                 try:
-                    response = await send(self._teed_request(request, taken))
+                    response = await send(self._teed_request(request, exchange))
                 except BaseException as error:
-                    taken.failed(error)
+                    exchange.failed(error)
                     raise
-                return self._teed_response(response, taken, AsyncTappedStream)
+                return self._teed_response(response, exchange, AsyncTappedStream)
 
             return await tapped(route.begin_exchange(*_head(request)), request, forward)
 
         return handle_async_request
 
-    def _response(self, shown: Playback, stream: Any) -> Any:
+    def _response(self, played: Playback, stream: Any) -> Any:
         extensions = {"http_version": b"HTTP/1.1"}
-        return self._module.Response(shown.status, headers=list(shown.headers), stream=stream, extensions=extensions)
+        return self._module.Response(played.status, headers=list(played.headers), stream=stream, extensions=extensions)
 
-    def _teed_request(self, request: Any, taken: ExchangeRecorder) -> Any:
-        if hasattr(request, "_content"):  # a body that is in memory: read, or given as bytes
-            taken.sent(request.content)
-            taken.sent_all()
+    def _teed_request(self, request: Any, exchange: ExchangeRecorder) -> Any:
+        if _compat.httpx_is_read(request):
+            exchange.sent(request.content)
+            exchange.sent_all()
             return request
-        stream = self._teed(request.stream, taken.sent, taken.sent_all)
+        stream = self._teed(request.stream, exchange.sent, exchange.sent_all)
         return self._module.Request(
             request.method, request.url, headers=request.headers, stream=stream, extensions=request.extensions
         )
 
     def _socket(self, context: ActiveContext, play: SocketPlay, request: Any, stream: Callable[..., Any]) -> Any:
-        """The answer to a WebSocket's handshake: what follows goes through a stream of its own."""
+        """The answer to a WebSocket handshake, with a network stream for the messages."""
         core = import_module("httpcore" + self._module.__name__.removeprefix("httpx"))
         network = stream(connect_to_play(context, play), (core.ReadError, core.WriteError, core.ReadTimeout))
         headers = handshake_headers(play, Headers(request.headers.multi_items()))
         extensions = {"http_version": b"HTTP/1.1", "network_stream": network}
         return self._module.Response(101, headers=headers, extensions=extensions, stream=self._played(_EMPTY, None))
 
-    def _teed_response(self, response: Any, taken: ExchangeRecorder, tapped: Callable[..., Any]) -> Any:
-        taken.response(response.status_code, response.headers.multi_items())
+    def _teed_response(self, response: Any, exchange: ExchangeRecorder, tapped: Callable[..., Any]) -> Any:
+        exchange.response(response.status_code, response.headers.multi_items())
         network = response.extensions.get("network_stream")
         if response.status_code == 101 and network is not None:
-            tap = WebSocketTap(taken, response.headers.get("sec-websocket-extensions", ""))
+            tap = WebSocketTap(exchange, response.headers.get("sec-websocket-extensions", ""))
             response.extensions = {**response.extensions, "network_stream": tapped(network, tap)}
             response.stream = self._teed(response.stream, _nothing, _nothing, closed=tap.hung_up)
             return response
-        response.stream = self._teed(response.stream, taken.received, taken.end, taken.failed, taken.hung_up)
+        response.stream = self._teed(
+            response.stream, exchange.received, exchange.end, exchange.failed, exchange.hung_up
+        )
         return response
 
 
@@ -180,7 +183,7 @@ def _nothing(*_: object) -> None:
 
 
 class _Teed:
-    """A stream whose chunks are told before they go on, and its end."""
+    """A stream that reports its chunks and its end to a recorder."""
 
     def __init__(
         self,
@@ -230,10 +233,10 @@ class _Teed:
 
 
 class _Played:
-    """A recorded answer, as a stream. Closing it ends its pauses."""
+    """A recorded answer as a stream. Closing it ends its pauses."""
 
-    def __init__(self, shown: Playback, module: Any) -> None:
-        self._shown = shown
+    def __init__(self, played: Playback, module: Any) -> None:
+        self._shown = played
         self._module = module
         self._gone = threading.Event()
 
@@ -277,7 +280,7 @@ class _Played:
 
     async def _apause(self, milliseconds: float) -> None:
         if milliseconds > 0:
-            import anyio  # what the library runs on: asyncio or trio
+            import anyio  # the library supports asyncio and trio with it
 
             await anyio.sleep(milliseconds / 1000)
 
@@ -290,17 +293,17 @@ class _Played:
             await self._apause(LINGER_SECONDS * 1000)
 
     def _broken(self) -> Exception:
-        """What the library raises route a connection ends so."""
-        module, shown = self._module, self._shown
+        """The error of the library for this end of a connection."""
+        module, played = self._module, self._shown
         error: Exception
-        if shown.status is not None:
+        if played.status is not None:
             error = module.RemoteProtocolError(
                 "peer closed connection without sending complete message body (incomplete chunked read)"
             )
-        elif shown.ended is Ended.UPSTREAM_UNREACHABLE:
+        elif played.ended is Ended.UPSTREAM_UNREACHABLE:
             error = module.ConnectError("All connection attempts failed (as recorded)")
         else:
             error = module.RemoteProtocolError("Server disconnected without sending a response.")
-        if shown.ended is Ended.TIMEOUT:
+        if played.ended is Ended.TIMEOUT:
             error = module.ReadTimeout("The read operation timed out (as recorded)")
         return error

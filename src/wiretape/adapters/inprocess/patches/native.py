@@ -1,7 +1,7 @@
-"""The door for libraries that open their connections outside of Python: gRPC and pycurl.
+"""Patches of gRPC and pycurl, which open their connections outside of Python.
 
-They are not answered, because they speak what no tape holds of a process (HTTP/2 of their own) or leave no seam to
-answer at. As with sockets, a replay refuses what they ask for, and a recording names it; see `sockets`.
+Their requests are neither recorded nor replayed: gRPC speaks its own HTTP/2, and pycurl has no place for an answer. A
+replay blocks their requests, and a recording reports the hosts, as for raw sockets (see `sockets`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
+from wiretape.adapters.inprocess.patches import _compat
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.patches.sockets import WATCH
 
@@ -21,30 +22,30 @@ def patches(module: ModuleType) -> list[Patch]:
     return list(_of_pycurl(module) if module.__name__ == "pycurl" else _of_grpc(module))
 
 
-# gRPC: a channel connects when it likes; what is asked through it is a call
+# gRPC: a channel connects at any time, so the calls are checked
 
 
 def _of_grpc(module: ModuleType) -> Iterator[Patch]:
-    """The ways to make a call: a callable per method of a service, whose classes end alike on both sides."""
+    """The methods that start a call. They belong to one class for each kind of call, in both APIs."""
     for name, kind in vars(module).items():
         if isinstance(kind, type) and name.endswith("MultiCallable") and kind.__module__ == module.__name__:
             for method in ("__call__", "with_call", "future"):
                 if method in vars(kind):
-                    yield Patch(kind, method, _asking)
+                    yield Patch(kind, method, _checked_call)
 
 
-def _asking(original: Callable[..., Any]) -> Callable[..., Any]:
-    def asked(call: Any, *args: Any, **kwargs: Any) -> Any:
-        place = _place(getattr(call, "_target", None) or call._channel.target)
+def _checked_call(original: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(call: Any, *args: Any, **kwargs: Any) -> Any:
+        place = _host_and_port(_compat.grpc_target(call))
         if place is not None:
             WATCH.check(*place)
         return original(call, *args, **kwargs)
 
-    return asked
+    return checked
 
 
-def _place(target: bytes | str) -> tuple[str, int] | None:
-    """Where a gRPC target such as `dns:///host:443` leads; None: not out of this machine."""
+def _host_and_port(target: bytes | str) -> tuple[str, int] | None:
+    """The address in a gRPC target such as `dns:///host:443`; None for local sockets."""
     text = target.decode("utf-8", "replace") if isinstance(target, bytes) else target
     if text.startswith(("unix:", "unix-abstract:", "vsock:")):
         return None
@@ -53,12 +54,12 @@ def _place(target: bytes | str) -> tuple[str, int] | None:
     return (host, int(port)) if host and port.isdecimal() else (text, 443)
 
 
-# pycurl: its class is written in C, so that one of ours takes its name
+# pycurl: its classes are written in C, so a subclass replaces them
 
 
 def _of_pycurl(module: ModuleType) -> Iterator[Patch]:
     yield Patch(module, "Curl", lambda original: _curl(module, original))
-    yield Patch(module, "CurlMulti", lambda original: _curls(module, original))
+    yield Patch(module, "CurlMulti", lambda original: _curl_multi(module, original))
 
 
 def _curl(module: ModuleType, original: Any) -> Any:
@@ -78,7 +79,7 @@ def _curl(module: ModuleType, original: Any) -> Any:
     return Curl
 
 
-def _curls(module: ModuleType, original: Any) -> Any:
+def _curl_multi(module: ModuleType, original: Any) -> Any:
     class CurlMulti(original):  # type: ignore[misc]
         def add_handle(self, curl: Any) -> Any:
             _check_curl(module, curl)

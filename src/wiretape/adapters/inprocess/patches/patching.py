@@ -1,6 +1,6 @@
-"""Opens the doors: patches the HTTP libraries that a program has imported or will import, and takes it back.
+"""Applies and removes the patches of the HTTP libraries that a program imports, now or later.
 
-Nothing is imported that the program has not imported itself.
+A library that the program does not import is not imported here either.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from importlib.util import find_spec
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
-from wiretape.errors import UsageError
+from wiretape.adapters.inprocess.patches import _compat
 
-# The module whose import makes a library usable -> the door for it.
-DOORS = {
+# The module to patch right after its import -> the module of this package with the patches.
+PATCHES = {
     "os": "children",
     "subprocess": "children",
     "multiprocessing.spawn": "children",
@@ -45,18 +45,18 @@ DOORS = {
 
 
 class Patch(NamedTuple):
-    """An attribute that is replaced while a context is open. `make` gets what stood there."""
+    """An attribute to replace while a context is open. `make` gets the original and returns the replacement."""
 
     owner: Any
     name: str
     make: Callable[[Any], Any]
 
 
-class _Patched(NamedTuple):
+class _Applied(NamedTuple):
     owner: Any
     name: str
-    stood: Any  # in the owner itself
-    ours: Any
+    original: Any  # as in the owner itself; _INHERITED if the owner inherits it
+    replacement: Any
 
 
 _INHERITED: Final = object()
@@ -64,12 +64,12 @@ _INHERITED: Final = object()
 
 _lock = threading.RLock()
 _users = 0
-_patched: dict[str, list[_Patched]] = {}
-_left: dict[tuple[int, str], _Patched] = {}  # by owner and name: below what another tool patched, and so still there
+_applied: dict[str, list[_Applied]] = {}
+_buried: dict[tuple[int, str], _Applied] = {}  # by owner and name: another tool patched over ours, so ours remains
 
 
 def apply_patches() -> None:
-    """Counted: the first one patches."""
+    """Apply all patches with the first call. Calls are counted."""
     global _users
     with _lock:
         _users += 1
@@ -77,7 +77,7 @@ def apply_patches() -> None:
             return
         sys.meta_path.insert(0, _FINDER)
         try:
-            for name in DOORS:
+            for name in PATCHES:
                 if name in sys.modules:
                     _patch(name, sys.modules[name])
         except BaseException:
@@ -86,59 +86,55 @@ def apply_patches() -> None:
 
 
 def remove_patches() -> None:
-    """The last one takes every patch back."""
+    """Remove all patches with the last call."""
     global _users
     with _lock:
         _users -= 1
         if _users:
             return
         sys.meta_path.remove(_FINDER)
-        for patches in _patched.values():
-            for patched in reversed(patches):
-                _take_back(patched)
-        _patched.clear()
+        for patches in _applied.values():
+            for one in reversed(patches):
+                _remove(one)
+        _applied.clear()
 
 
-def _take_back(patched: _Patched) -> None:
-    owner, name, stood, ours = patched
-    if _standing(owner, name) is not ours:  # another tool patched after us: ours lets everything pass
-        _left[id(owner), name] = patched
-    elif stood is _INHERITED:
+def _remove(applied: _Applied) -> None:
+    owner, name, original, replacement = applied
+    if _own_attribute(owner, name) is not replacement:  # another tool patched later: ours does nothing from now on
+        _buried[id(owner), name] = applied
+    elif original is _INHERITED:
         delattr(owner, name)
     else:
-        setattr(owner, name, stood)
+        setattr(owner, name, original)
 
 
 def _patch(name: str, module: ModuleType) -> None:
     with _lock:
-        if name in _patched or not _users:
+        if name in _applied or not _users:
             return
-        door = importlib.import_module(f"wiretape.adapters.inprocess.patches.{DOORS[name]}")
-        done = _patched[name] = []
+        source = importlib.import_module(f"wiretape.adapters.inprocess.patches.{PATCHES[name]}")
+        done = _applied[name] = []
         try:
-            for patch in door.patches(module):
-                done.append(_put(patch))
+            for patch in source.patches(module):
+                done.append(_apply(patch))
         except (AttributeError, KeyError) as error:
-            version = getattr(module, "__version__", "of this version")
-            raise UsageError(
-                f"wiretape does not know how to stand behind {name} {version}: it has no {error}\n"
-                "  use another version of it, or wiretape's commands `record` and `replay`, which need no patch"
-            ) from None
+            raise _compat.unsupported(name, error) from None
 
 
-def _put(patch: Patch) -> _Patched:
+def _apply(patch: Patch) -> _Applied:
     owner, name, make = patch
-    stood = _standing(owner, name)
-    left = _left.pop((id(owner), name), None)
-    if left is not None and _leads_to(stood, left.ours):
-        return left  # another one above would see everything twice
-    ours = make(getattr(owner, name))  # not what `stood`: a wrapper such as wrapt's is called as its owner gives it
-    setattr(owner, name, ours)
-    return _Patched(owner, name, stood, ours)
+    original = _own_attribute(owner, name)
+    buried = _buried.pop((id(owner), name), None)
+    if buried is not None and _wraps(original, buried.replacement):
+        return buried  # a second replacement would see every request twice
+    replacement = make(getattr(owner, name))  # through the owner: wrappers of wrapt bind there
+    setattr(owner, name, replacement)
+    return _Applied(owner, name, original, replacement)
 
 
-def _leads_to(found: Any, ours: Any) -> bool:
-    """Whether something that wraps, as far as it can be seen, wraps ours at last."""
+def _wraps(found: Any, ours: Any) -> bool:
+    """True if a wrapper leads to ours, as far as its parts are visible."""
     left, seen = [found], set[int]()
     while left:
         one = left.pop()
@@ -146,16 +142,16 @@ def _leads_to(found: Any, ours: Any) -> bool:
             return True
         if id(one) not in seen:
             seen.add(id(one))
-            left += _wrapped(one)
+            left += _wrapped_by(one)
     return False
 
 
-def _wrapped(one: Any) -> Iterator[Any]:
-    if hasattr(type(one), "__wrapped__"):  # a proxy of wrapt's, which says that it is a function
+def _wrapped_by(one: Any) -> Iterator[Any]:
+    if hasattr(type(one), "__wrapped__"):  # a proxy of wrapt, which claims to be a function
         yield one.__wrapped__
     elif isinstance(one, FunctionType):
         for cell in one.__closure__ or ():
-            with suppress(ValueError):  # nothing is in it yet
+            with suppress(ValueError):  # the cell is empty
                 yield cell.cell_contents
         yield from one.__defaults__ or ()
     elif isinstance(one, MethodType):
@@ -164,33 +160,33 @@ def _wrapped(one: Any) -> Iterator[Any]:
         yield one.func
 
 
-def _standing(owner: Any, name: str) -> Any:
-    """An attribute as its owner itself has it. A function's code is in no `__dict__`."""
+def _own_attribute(owner: Any, name: str) -> Any:
+    """An attribute in the owner itself, or _INHERITED. The code of a function is not in its `__dict__`."""
     return getattr(owner, name) if name == "__code__" else owner.__dict__.get(name, _INHERITED)
 
 
 class _Finder(MetaPathFinder):
-    """Patches a library right after it was imported."""
+    """Patches a library right after its import."""
 
     def __init__(self) -> None:
-        self._looking = threading.local()
+        self._finding = threading.local()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in DOORS or getattr(self._looking, "now", False):
+        if fullname not in PATCHES or getattr(self._finding, "now", False):
             return None
-        self._looking.now = True
+        self._finding.now = True
         try:
             spec = find_spec(fullname)
         finally:
-            self._looking.now = False
+            self._finding.now = False
         loader = spec.loader if spec is not None else None
         if loader is not None and hasattr(loader, "exec_module"):
-            executed = loader.exec_module
+            execute = loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
-                executed(module)
+                execute(module)
                 _patch(fullname, module)
 
             loader.exec_module = exec_module  # type: ignore[method-assign]
@@ -198,8 +194,3 @@ class _Finder(MetaPathFinder):
 
 
 _FINDER = _Finder()
-
-
-def patched() -> Iterator[str]:
-    """The modules whose doors are open."""
-    yield from _patched

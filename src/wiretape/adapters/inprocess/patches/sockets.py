@@ -1,7 +1,7 @@
-"""The door below all doors: what reaches out with a socket of its own, and so is on no tape and answered from none.
+"""Detect raw-socket connections, which no library patch can record or replay.
 
-A replay refuses it, a recording names it. This machine is free, and so is what a library with a door opens for a
-request that goes on to the network. Code that opens its sockets outside of Python's `socket` module is not seen.
+A replay blocks them, and a recording reports them. Connections to this machine are allowed, and connections that a
+patched library opens for a request that goes to the network. Only sockets of Python's `socket` module are seen.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from wiretape.adapters.routing.hosts import is_address, is_loopback
 from wiretape.errors import NetworkRefused
 
 
-class Watch(SocketWatch):
-    """Asks the contexts that are open. A thread may belong to any of several: a name may be looked up for each of them,
-    a connection is made route none of them forbids it."""
+class ContextWatch(SocketWatch):
+    """Applies the rules of the open contexts.
+
+    A thread may belong to any of several contexts. It may look a name up if one of them allows it, and connect if none
+    of them forbids it.
+    """
 
     def check(self, host: str, port: int | None) -> None:
         __tracebackhide__ = True
@@ -27,20 +30,20 @@ class Watch(SocketWatch):
         names = frozenset(self.names(host))
         contexts = innermost()
         replaying = [around for one in contexts if (around := enclosing_replay(one)) is not None]
-        refused = [said for one in replaying if (said := one.refusal(host, names, port)) is not None]
-        if refused and (port is not None or len(refused) == len(contexts)):
-            raise NetworkRefused(refused[0])
+        refusals = [text for one in replaying if (text := one.refusal(host, names, port)) is not None]
+        if refusals and (port is not None or len(refusals) == len(contexts)):
+            raise NetworkRefused(refusals[0])
         for context in contexts:
             context.note_connection(host, names, port)
 
     def may_look_up(self, address: str) -> bool:
         replaying = [around for one in innermost() if (around := enclosing_replay(one)) is not None]
         if not is_loopback(address):
-            replaying = [one for one in replaying if not (one.records_too or one.passes(plain(address), 0, False))]
+            replaying = [one for one in replaying if not (one.records_misses or one.passes(plain(address), 0, False))]
         return not replaying
 
 
-WATCH = Watch()
+WATCH = ContextWatch()
 
 
 def patches(module: ModuleType) -> list[Patch]:

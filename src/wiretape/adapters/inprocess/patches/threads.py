@@ -1,7 +1,4 @@
-"""No door for requests: it lets threads know which context they were started in, as tasks know it by themselves.
-
-Work that is given to a pool belongs to who gave it, whoever needed its thread first.
-"""
+"""Propagate the active context to new threads and executor jobs, as asyncio does for tasks."""
 
 from __future__ import annotations
 
@@ -11,9 +8,10 @@ from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from wiretape.adapters.inprocess.active_context import ActiveContext, enclosing_context, use_context
+from wiretape.adapters.inprocess.patches import _compat
 from wiretape.adapters.inprocess.patches.patching import Patch
 
-if TYPE_CHECKING:  # its import is what this door waits for
+if TYPE_CHECKING:  # at run time, its import triggers this patch
     from concurrent.futures import Future, ThreadPoolExecutor
 
 
@@ -23,35 +21,40 @@ def patches(module: ModuleType) -> list[Patch]:
     return [Patch(module.ThreadPoolExecutor, "submit", _submit)]
 
 
+def thread_target(thread: threading.Thread) -> Any:
+    """The function that a thread runs; None for a thread that is subclassed, or has finished."""
+    return _compat.thread_target(thread)
+
+
 def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
     def start(thread: threading.Thread) -> None:
         context = enclosing_context()
         if context is None:
             original(thread)
             return
-        own = vars(thread).get("run")  # a way to run of this one thread
+        own = vars(thread).get("run")  # set on this thread only
         thread.run = _run_in(context, thread, own)  # type: ignore[method-assign]
         try:
             original(thread)
-        except RuntimeError:  # it was started before, or there can be no more of them
-            _put_back(thread, own)
+        except RuntimeError:  # the thread was started before, or the system has no more threads
+            _restore(thread, own)
             raise
 
     return start
 
 
 def _run_in(context: ActiveContext, thread: threading.Thread, own: Any) -> MethodType:
-    """A method, as what stood there: tools that wrap it in turn call its function, and give it the thread."""
+    """Return a bound method, as the original is one: tools that wrap it call its function with the thread."""
 
     def run(thread: threading.Thread) -> None:
-        _put_back(thread, own)  # ours holds the thread
+        _restore(thread, own)  # our method holds a reference to the thread
         with use_context(context):
             thread.run()
 
     return MethodType(run, thread)
 
 
-def _put_back(thread: threading.Thread, own: Any) -> None:
+def _restore(thread: threading.Thread, own: Any) -> None:
     if own is None:
         vars(thread).pop("run", None)
     else:
@@ -59,12 +62,14 @@ def _put_back(thread: threading.Thread, own: Any) -> None:
 
 
 def _submit(original: Callable[..., Future[Any]]) -> Callable[..., Future[Any]]:
+    """A job belongs to the code that submits it, not to the code that first needed its thread."""
+
     def submit(pool: ThreadPoolExecutor, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return original(pool, _work, enclosing_context(), function, args, kwargs)
+        return original(pool, _run_job, enclosing_context(), function, args, kwargs)
 
     return submit
 
 
-def _work(context: ActiveContext | None, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def _run_job(context: ActiveContext | None, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     with use_context(context):
         return function(*args, **kwargs)

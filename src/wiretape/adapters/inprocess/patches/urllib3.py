@@ -1,7 +1,7 @@
-"""The door for urllib3, and so for requests, boto3 and whatever else stands on it.
+"""The patch of urllib3, and so of requests, boto3 and other libraries on top of it.
 
-Below urllib3's retries and redirects, at its connections: a recorded connection is tapped, a replayed one is a socket
-that only exists in memory. urllib3 itself parses what comes, with `preload_content` or chunk by chunk.
+It works at the connections, below retries and redirects. A recorded connection is tapped; a replayed one gets a socket
+in memory, whose bytes urllib3 parses itself.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from wiretape.adapters.inprocess.active_context import route_for
+from wiretape.adapters.inprocess.patches import _compat
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, claimed, untapped
 from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
@@ -20,15 +21,15 @@ from wiretape.model.http import bracketed
 
 def patches(module: ModuleType) -> list[Patch]:
     return [
-        Patch(module.HTTPConnectionPool, "_make_request", _make_request),
-        Patch(module.HTTPSConnectionPool, "_prepare_proxy", _prepare_proxy),
+        Patch(module.HTTPConnectionPool, _compat.URLLIB3_REQUEST, _make_request),
+        Patch(module.HTTPSConnectionPool, _compat.URLLIB3_TUNNEL, _prepare_proxy),
     ]
 
 
 def _prepare_proxy(original: Callable[..., None]) -> Callable[..., None]:
     def prepare(pool: Any, conn: Any) -> None:
         route = route_for(pool.host, _port(pool), count=False)
-        if route is None or route.replaying is None:  # else there is nobody to open a tunnel to
+        if route is None or route.replaying is None:  # a replay needs no tunnel
             original(pool, conn)
 
     return prepare
@@ -45,7 +46,7 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
                 return send()
             full = url if "://" in url else f"{pool.scheme}://{_netloc(pool)}{url}"
             if route.replaying is not None:
-                conn.close()  # it may lead to a real server
+                conn.close()  # it may be connected to a real server
                 conn.sock = MemorySocket(route.replaying, full, functools.partial(_unreachable, conn))
                 conn.is_verified = True
             if route.recording is None:
@@ -80,7 +81,7 @@ def _netloc(pool: Any) -> str:
 
 
 def _tap(conn: Any, tap: ExchangeTap) -> None:
-    """Put a tap on a connection: now, or as soon as it is connected."""
+    """ExchangeTap a connection: now, or as soon as it is connected."""
     if conn.sock is not None:
         conn.sock = TappedSocket(untapped(conn.sock), tap)
         return

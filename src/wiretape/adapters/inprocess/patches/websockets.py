@@ -1,6 +1,6 @@
-"""The door for `websockets`: its sans-IO protocol, which its asyncio, trio and threading sides share, is tapped.
+"""The patch of `websockets`: taps its sans-IO protocol, which the asyncio, trio and threading clients share.
 
-A replayed connection is made to a pair of sockets instead of the network.
+A replayed connection is a socket pair whose other end plays the tape.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wiretape.adapters.inprocess.sockets.socket_server import connect_to_server
 from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.model.http import bracketed
 
-_TAP = "_wiretape_tap"
+_TAP = "_wiretape_tap"  # an attribute of protocols
 
 
 def patches(module: ModuleType) -> list[Patch]:
@@ -82,7 +82,7 @@ def _receive_eof(original: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 def _tap(protocol: Any) -> ExchangeTap | None:
-    """The tap of a client's connection that began while something records."""
+    """The tap of a client connection that began inside a recording."""
     if _TAP not in protocol.__dict__:
         protocol.__dict__[_TAP] = _new_tap(protocol)
     made: ExchangeTap | None = protocol.__dict__[_TAP]
@@ -91,7 +91,7 @@ def _tap(protocol: Any) -> ExchangeTap | None:
 
 def _new_tap(protocol: Any) -> ExchangeTap | None:
     uri = getattr(protocol, "uri", None) or getattr(protocol, "wsuri", None)
-    if uri is None:  # a server's
+    if uri is None:  # the protocol of a server
         return None
     route = route_for(uri.host, uri.port, count=False)
     if route is None or route.recording is None:
@@ -113,19 +113,19 @@ def _replaying(uri: Any) -> ActiveContext | None:
     return route.replaying if route is not None else None
 
 
-def _uri(connecter: Any) -> Any:
+def _uri(connector: Any) -> Any:
     from websockets.uri import parse_uri
 
-    return getattr(connecter, "ws_uri", None) or parse_uri(connecter.uri)
+    return getattr(connector, "ws_uri", None) or parse_uri(connector.uri)
 
 
 def _open_async(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    async def open_connection(connecter: Any) -> Any:
-        uri = _uri(connecter)
+    async def open_connection(connector: Any) -> Any:
+        uri = _uri(connector)
         context = _replaying(uri)
         if context is None:
-            return await original(connecter)
-        factory = getattr(connecter, "factory", None) or connecter.protocol_factory
+            return await original(connector)
+        factory = getattr(connector, "factory", None) or connector.protocol_factory
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(lambda: factory(uri), sock=connect_to_server(context, _url(uri)))
         return connection
@@ -134,51 +134,53 @@ def _open_async(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _open_socket(original: Callable[..., Any]) -> Callable[..., Any]:
-    def open_socket(connecter: Any, *args: Any, **kwargs: Any) -> Any:
-        context = _replaying(_uri(connecter))
-        connecter.__dict__[_TAP] = context is not None
-        if context is None:
-            return original(connecter, *args, **kwargs)
-        return connect_to_server(context, _url(_uri(connecter)))
+    def open_socket(connector: Any, *args: Any, **kwargs: Any) -> Any:
+        context = _replaying(_uri(connector))
+        connector.__dict__[_TAP] = context is not None
+        return (
+            original(connector, *args, **kwargs)
+            if context is None
+            else connect_to_server(context, _url(_uri(connector)))
+        )
 
     return open_socket
 
 
 def _enable_tls(original: Callable[..., Any]) -> Callable[..., Any]:
-    def enable_tls(connecter: Any, sock: Any, *args: Any, **kwargs: Any) -> Any:
-        return sock if connecter.__dict__.get(_TAP) else original(connecter, sock, *args, **kwargs)
+    def enable_tls(connector: Any, sock: Any, *args: Any, **kwargs: Any) -> Any:
+        return sock if connector.__dict__.get(_TAP) else original(connector, sock, *args, **kwargs)
 
     return enable_tls
 
 
 def _open_trio(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    async def open_tcp_stream(connecter: Any) -> Any:
-        context = _replaying(connecter.ws_uri)
-        connecter.__dict__[_TAP] = context is not None
+    async def open_tcp_stream(connector: Any) -> Any:
+        context = _replaying(connector.ws_uri)
+        connector.__dict__[_TAP] = context is not None
         if context is None:
-            return await original(connecter)
+            return await original(connector)
         trio = import_module("trio")
-        return trio.SocketStream(trio.socket.from_stdlib_socket(connect_to_server(context, _url(connecter.ws_uri))))
+        return trio.SocketStream(trio.socket.from_stdlib_socket(connect_to_server(context, _url(connector.ws_uri))))
 
     return open_tcp_stream
 
 
 def _enable_tls_trio(original: Callable[..., Any]) -> Callable[..., Any]:
-    async def enable_tls(connecter: Any, stream: Any) -> Any:
-        return stream if connecter.__dict__.get(_TAP) else await original(connecter, stream)
+    async def enable_tls(connector: Any, stream: Any) -> Any:
+        return stream if connector.__dict__.get(_TAP) else await original(connector, stream)
 
     return enable_tls
 
 
 class _NoTls:
-    """Stands for an SSL context route the socket leads to this process."""
+    """Replaces an SSL context: the socket is connected to this process."""
 
     def wrap_socket(self, sock: Any, **kwargs: Any) -> Any:
         return sock
 
 
 class _Pair(socket.socket):
-    """An end of a pair of sockets, route a library takes it for one of TCP's."""
+    """An end of a socket pair that accepts, and ignores, options of TCP."""
 
     def setsockopt(self, level: int, *option: Any) -> None:
         if level != socket.IPPROTO_TCP:
@@ -186,9 +188,9 @@ class _Pair(socket.socket):
 
 
 class _OldConnect:
-    """The threading client's `connect` before it was a class, behind its name and all that were taken of it."""
+    """The threading client's `connect` in old versions, where it is a function."""
 
-    original: Callable[..., Any]  # as it was, while ours stands in its place
+    original: Callable[..., Any]  # the function without the patch
 
     @classmethod
     def called(cls, uri: str, named: dict[str, Any]) -> Any:
@@ -205,11 +207,11 @@ class _OldConnect:
 
 
 def _connect_code(function: FunctionType, code: CodeType) -> CodeType:
-    """Code for a function that others may have imported by name: a new function in its module they would not see."""
+    """New code for the function: a program that imported it by name would not see a new function in its module."""
     _OldConnect.original = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
     _OldConnect.original.__kwdefaults__ = function.__kwdefaults__
 
-    def connect(uri: str, **named: Any) -> Any:  # runs with the names of its module: knows none of this one
+    def connect(uri: str, **named: Any) -> Any:  # runs with the globals of its module, not of this one
         from wiretape.adapters.inprocess.patches.websockets import _OldConnect
 
         return _OldConnect.called(uri, named)

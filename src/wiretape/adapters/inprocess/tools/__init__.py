@@ -1,3 +1,3 @@
 """`@wiretape.tool`: records and replays the agent's own tools."""
 
-__all__ = ["decorator", "values"]
+__all__ = ["contexts", "decorator", "stub"]

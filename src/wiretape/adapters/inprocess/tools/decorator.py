@@ -1,29 +1,29 @@
-"""`@wiretape.tool`: a tool that is recorded where calls are recorded, and answered where they are answered.
+"""`@wiretape.tool`: records the calls of a tool, and replays them.
 
-Inside `wiretape.record` it runs, and what it got and gave goes to the tape; inside `wiretape.replay` it does not run:
-the tape answers, by arguments. Outside of both it is the function that it was.
+Inside `wiretape.record` the tool runs, and its arguments and result are recorded. Inside `wiretape.replay` it does not
+run: the tape answers, by arguments. Outside of both the function is unchanged.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import os
 import typing
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import orjson
+from wiretape.adapters.arguments import words
+from wiretape.adapters.inprocess.tools import contexts
+from wiretape.adapters.routing.tool_route import VARIABLE
+from wiretape.errors import UsageError
 
-from wiretape.adapters.inprocess import arguments as arguments_
-from wiretape.adapters.inprocess.active_context import ActiveContext, active_contexts
-from wiretape.adapters.inprocess.tools.outside import outside
-from wiretape.adapters.inprocess.tools.values import NOTHING, arguments, given, raised, returned
-from wiretape.errors import MissError, UsageError
-from wiretape.model.jsonvalue import Json
-from wiretape.wire.mcp.tool_exchange import ToolAnswer, answer_body
-
+# Values and answers are imported with the first call inside a context: a decorated program starts without them.
 if TYPE_CHECKING:
-    from wiretape.tape.reading.reader import Tape
+    from wiretape.adapters.inprocess.tools.contexts import CallRecorder
+    from wiretape.adapters.inprocess.tools.parent_process import ParentProcess
+    from wiretape.model.jsonvalue import Json
+    from wiretape.wire.mcp.tool_exchange import ToolAnswer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,68 +39,68 @@ def tool(function: str | None = None, *, name: str | None = None, ignore: Sequen
 def tool(
     function: Callable[..., Any] | str | None = None, *, name: str | None = None, ignore: Sequence[str] = ()
 ) -> Any:
-    """Record what this tool gets and gives, and let tapes answer in its place.
+    """Record the arguments and results of a tool, and replay them from tapes.
 
-    `@wiretape.tool`, `@wiretape.tool("name")` where the model knows it by another name, or `wiretape.tool(function)`.
-    Functions, coroutine functions and methods; `ignore` names parameters that are no part of the call (a session, a
-    context).
+    `@wiretape.tool`, `@wiretape.tool("name")` if the model knows it by another name, or `wiretape.tool(function)`.
+    Accepts functions, coroutine functions and methods. `ignore`: parameters that are not part of the call, such as a
+    database session.
     """
     if isinstance(function, str):
         function, name = None, function
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise UsageError(f"wiretape.tool: the name is {name!r}: give the name by which the model knows the tool")
-    ignore = arguments_.words("ignore", ignore, "a parameter's name")
+    ignore = words("ignore", ignore, "a parameter's name")
     if function is None:
         return functools.partial(tool, name=name, ignore=ignore)
     if isinstance(function, staticmethod | classmethod):
         made = tool(function.__func__, name=name, ignore=ignore)
         return type(function)(made)
     if not callable(function):
-        raise UsageError(f"wiretape.tool stands before a function, and {function!r} is none")
+        raise UsageError(f"wiretape.tool decorates functions: {function!r} is not callable")
     return _wrapped(function, name, ignore)
 
 
 def _wrapped(function: Callable[..., Any], name: str | None, ignore: Sequence[str]) -> Callable[..., Any]:
-    shape = ToolSignature(function, name, ignore)
+    signature = ToolSignature(function, name, ignore)
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise UsageError(f"{shape.name} is a generator: a tool returns what it has to say at once")
+        raise UsageError(f"{signature.name} is a generator: wiretape.tool needs a function that returns its result")
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def awaited(*args: Any, **kwargs: Any) -> Any:
-            call = ToolInvocation.begun(shape, args, kwargs)
+            call = _begin_call(signature, args, kwargs)
             if call is None:
                 return await function(*args, **kwargs)
-            if call.answer is None:
-                try:
-                    value = await function(*args, **kwargs)
-                except BaseException as error:
-                    call.failed(error)
-                    raise
-                return call.gave(value)
-            return call.replayed()
+            if call.answer is not None:
+                return call.replay()
+            try:
+                value = await function(*args, **kwargs)
+            except BaseException as error:
+                call.record_error(error)
+                raise
+            return call.record_result(value)
 
         return awaited
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        call = ToolInvocation.begun(shape, args, kwargs)
+        call = _begin_call(signature, args, kwargs)
         if call is None:
             return function(*args, **kwargs)
-        if call.answer is None:
-            try:
-                value = function(*args, **kwargs)
-            except BaseException as error:
-                call.failed(error)
-                raise
-            return call.gave(value)
-        return call.replayed()
+        if call.answer is not None:
+            return call.replay()
+        try:
+            value = function(*args, **kwargs)
+        except BaseException as error:
+            call.record_error(error)
+            raise
+        return call.record_result(value)
 
     return called
 
 
 class ToolSignature:
-    """What is known of a tool's function: its name, its parameters, what it returns."""
+    """The name, parameters and return type of a tool."""
 
     def __init__(self, function: Callable[..., Any], name: str | None, ignore: Sequence[str]) -> None:
         self.name: str = name or str(getattr(function, "__name__", type(function).__name__))
@@ -108,7 +108,7 @@ class ToolSignature:
         self._ignored = tuple(ignore)
         try:
             self._signature: inspect.Signature | None = inspect.signature(function)
-        except (TypeError, ValueError):  # a builtin that does not say
+        except (TypeError, ValueError):  # some builtins have no signature
             self._signature = None
         parameters = list(self._signature.parameters) if self._signature is not None else []
         own = getattr(function, "__qualname__", "").rpartition("<locals>.")[2]
@@ -117,19 +117,23 @@ class ToolSignature:
 
     @functools.cached_property
     def returns(self) -> Any:
-        """The function's return annotation."""
+        """The return annotation of the function."""
+        from wiretape.adapters.inprocess.tools.values import NOTHING
+
         try:
             return typing.get_type_hints(self._function).get("return", NOTHING)
-        except Exception:  # names that are there for type checkers only
+        except Exception:  # names that only type checkers import
             return NOTHING
 
     def arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Json]:
-        """What a model would have to ask for to make this call: what was given, by name; defaults are not."""
-        if self._signature is None:
-            return arguments({**({"args": list(args)} if args else {}), **kwargs}, self._ignored)
+        """The arguments of a call by name, without defaults: what a model would have to send for this call."""
+        from wiretape.adapters.inprocess.tools.values import arguments
+
         try:
-            bound = self._signature.bind(*args, **kwargs).arguments
-        except TypeError:  # the function says what is wrong with it
+            bound = self._signature.bind(*args, **kwargs).arguments if self._signature is not None else None
+        except TypeError:  # the function will raise it
+            bound = None
+        if self._signature is None or bound is None:
             return arguments({**({"args": list(args)} if args else {}), **kwargs}, self._ignored)
         flat: dict[str, Any] = {}
         for key, value in bound.items():
@@ -140,130 +144,77 @@ class ToolSignature:
         return arguments(flat, self._ignored)
 
 
-class CallRecorder(Protocol):
-    """A call that is being recorded somewhere."""
+def _begin_call(signature: ToolSignature, args: Sequence[Any], kwargs: dict[str, Any]) -> ToolInvocation | None:
+    """Look up and announce a call. Return None if nothing records or replays here."""
+    recording, replaying = contexts.find()
+    if recording is None and replaying is None and _parent_process() is None:
+        return None
+    arguments = signature.arguments(args, kwargs)
+    answer = replaying.tool_answer(signature.name, arguments) if replaying is not None else None
+    if recording is replaying and answer is not None:
+        return ToolInvocation(signature, answer, ())  # it is already on the tape that is updated
+    recorders: list[CallRecorder] = []
+    parent = _parent_process() if answer is None else None  # a context inside the program takes precedence
+    if parent is not None:
+        answer, reported = parent.call(signature.name, arguments)
+        if reported is not None:
+            recorders.append(reported)
+    if recording is not None and (recorder := recording.begin_tool_call(signature.name, arguments)) is not None:
+        recorders.append(recorder)
+    return ToolInvocation(signature, answer, recorders)
 
-    def answered(self, data: bytes) -> None:
-        """What came of it, as the exchange's body."""
-        ...
 
-    def abandoned(self) -> None:
-        """Nothing came of it: it was cancelled."""
-        ...
+def _parent_process() -> ParentProcess | None:
+    if VARIABLE not in os.environ:
+        return None
+    from wiretape.adapters.inprocess.tools.parent_process import parent_process
+
+    return parent_process()
 
 
 class ToolInvocation:
-    """One call of a tool inside a context: answered from the tape, or run and recorded."""
+    """One call of a tool inside a context: `answer` if the tape has its result; else it runs and is recorded."""
 
-    def __init__(self, shape: ToolSignature, answer: ToolAnswer | None, taken: Sequence[CallRecorder]) -> None:
+    def __init__(self, signature: ToolSignature, answer: ToolAnswer | None, recorders: Sequence[CallRecorder]) -> None:
         self.answer = answer
-        self._shape = shape
-        self._taken = taken
+        self._signature = signature
+        self._recorders = recorders
 
-    @classmethod
-    def begun(cls, shape: ToolSignature, args: Sequence[Any], kwargs: dict[str, Any]) -> ToolInvocation | None:
-        """None where no context is open."""
-        recording, replaying = active_contexts()
-        if recording is None and replaying is None and outside() is None:
-            return None
-        asked = shape.arguments(args, kwargs)
-        answer = replaying.tool_answer(shape.name, asked) if replaying is not None else None
-        if recording is replaying and answer is not None:
-            return cls(shape, answer, ())  # it is on the tape that goes on
-        taken: list[CallRecorder] = []
-        around = outside() if answer is None else None  # a context inside the program goes first
-        if around is not None:
-            told = around.ask(shape.name, asked)
-            if isinstance(told, ToolAnswer):
-                answer = told
-            elif told is not None:
-                taken.append(told)
-        here = recording.begin_tool_call(shape.name, asked) if recording is not None else None
-        return cls(shape, answer, [*taken, *([here] if here is not None else [])])
+    def record_result(self, value: Any) -> Any:
+        from wiretape.adapters.inprocess.tools.values import answer_of
 
-    def gave(self, value: Any) -> Any:
-        self._tell(given, value)
+        self._record(lambda: answer_of(value))
         return value
 
-    def failed(self, error: BaseException) -> None:
-        """A tool that was cancelled, or a program that is ending, has no answer."""
+    def record_error(self, error: BaseException) -> None:
+        """Record an exception. A call that is cancelled, or that a program exit ends, has no result."""
+        from wiretape.adapters.inprocess.tools.values import answer_of_error
+
         if isinstance(error, Exception):
-            self._tell(raised, error)
+            self._record(lambda: answer_of_error(error))
             return
-        for taken in self._taken:
-            taken.abandoned()
+        for recorder in self._recorders:
+            recorder.abandoned()
 
-    def replayed(self) -> Any:
+    def replay(self) -> Any:
+        from wiretape.adapters.inprocess.tools.values import returned
+
         answer = self.answer
-        assert answer is not None, "it runs where the tape does not answer"
-        self._tell(lambda made: made, answer)
-        return returned(answer, self._shape.returns)
+        assert answer is not None, "a tool without an answer runs"
+        self._record(lambda: answer)
+        return returned(answer, self._signature.returns)
 
-    def _tell(self, make: Callable[[Any], ToolAnswer], value: Any) -> None:
-        """Record what came of it. Whatever fails in here, the tool's result goes on to the program."""
-        if not self._taken:
+    def _record(self, make: Callable[[], ToolAnswer]) -> None:
+        """Record a result. If this fails, the program continues with the result."""
+        import orjson
+
+        from wiretape.wire.mcp.tool_exchange import ToolAnswer, answer_body
+
+        if not self._recorders:
             return
         try:
-            data = orjson.dumps(answer_body(make(value)))
+            data = orjson.dumps(answer_body(make()))
         except Exception as error:
             data = orjson.dumps(answer_body(ToolAnswer(f"wiretape could not keep it: {error}", None, False, "lost:")))
-        for taken in self._taken:
-            taken.answered(data)
-
-
-class ToolStub:
-    """Answers as a recorded tool did, by arguments. `returns`: the type of its results, as an annotation would say."""
-
-    def __init__(self, name: str, ask: Callable[[str, Json], ToolAnswer], returns: Any = NOTHING) -> None:
-        self.__name__ = self.__qualname__ = name
-        self._ask = ask
-        self._returns = returns
-
-    def __call__(self, arguments_: Any = None, /, **named: Any) -> Any:
-        """The arguments by name, or as one object, as a model gives them."""
-        asked = {**(arguments_ or {}), **named} if arguments_ is None or isinstance(arguments_, dict) else arguments_
-        return returned(self._ask(self.__name__, arguments(asked) if isinstance(asked, dict) else asked), self._returns)
-
-    def __repr__(self) -> str:
-        return f"<the recorded tool {self.__name__}>"
-
-
-def stub(source: Tape | ActiveContext, name: str, returns: Any = NOTHING, is_async: bool = False) -> Callable[..., Any]:
-    """What `tape.tool(name)` gives."""
-    ask = functools.partial(_answered, source) if isinstance(source, ActiveContext) else _of_tape(source)
-    made = ToolStub(name, ask, returns)
-    if not is_async:
-        return made
-
-    async def awaited(arguments_: Any = None, /, **named: Any) -> Any:
-        return made(arguments_, **named)
-
-    awaited.__name__ = awaited.__qualname__ = name
-    return awaited
-
-
-def _answered(context: ActiveContext, name: str, asked: Json) -> ToolAnswer:
-    return cast(ToolAnswer, context.tool_answer(name, asked))
-
-
-def _of_tape(tape: Tape) -> Callable[[str, Json], ToolAnswer]:
-    """A tape outside of any context: each stub counts for itself."""
-    from wiretape.matching.session import ReplaySession
-    from wiretape.matching.values import Miss, MissReason, ReplayOptions
-
-    name_of_tape = str(tape.path or "…")
-
-    def miss_fix(reason: MissReason) -> str:
-        if reason == "already played":
-            return "  each recorded result is given once: another stub (tape.tool) begins anew"
-        return f'  to record it: run this once in wiretape.record("{name_of_tape}", force=True)'
-
-    session = ReplaySession([tape], ReplayOptions(miss_fix=miss_fix))
-
-    def ask(name: str, asked: Json) -> ToolAnswer:
-        outcome = session.call_tool(name, asked)
-        if isinstance(outcome, Miss):
-            raise MissError(outcome.message)
-        return outcome
-
-    return ask
+        for recorder in self._recorders:
+            recorder.answered(data)

@@ -1,4 +1,4 @@
-"""What Python functions take, give and raise, as JSON on a tape, and back again."""
+"""Converts arguments, results and exceptions of Python functions to JSON on a tape, and back."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from wiretape.wire.mcp.tool_exchange import ToolAnswer
 
 _PLAIN: Final = (dict, list, str, int, float, bool, type(None))
 _PLAIN_MODULES: Final = ("builtins", "datetime", "decimal", "uuid", "pathlib")
-NOTHING: Final = object()  # a function that does not say what it returns
+NOTHING: Final = object()  # the function has no return annotation
 
 
-def given(value: Any) -> ToolAnswer:
-    """What a function returned."""
+def answer_of(value: Any) -> ToolAnswer:
+    """The recorded form of a result."""
     made, kept = as_json(value)
     if made is value:
         return ToolAnswer(_text(value), value)
     return ToolAnswer(_text(made), made if kept else None, kept, _name(type(value)))
 
 
-def raised(error: BaseException) -> ToolAnswer:
-    """What a function raised."""
+def answer_of_error(error: BaseException) -> ToolAnswer:
+    """The recorded form of an exception."""
     args = [as_json(value)[0] for value in error.args]
     return ToolAnswer(f"{type(error).__name__}: {error}", None, False, _name(type(error)), True, tuple(args))
 
 
 def arguments(values: Mapping[str, Any], ignored: Iterable[str] = ()) -> dict[str, Json]:
-    """A call's arguments by name. What is no JSON and cannot be made any stands there as its type's name."""
+    """The arguments of a call as JSON. A value that has no JSON form is replaced by the name of its type."""
     return {name: as_json(value)[0] for name, value in values.items() if name not in ignored}
 
 
 def is_json(value: Any) -> bool:
-    """Whether a value comes back from JSON as it went in: exact types, names as keys, numbers that JSON has."""
+    """True if JSON keeps the value exactly: only JSON types, string keys, numbers that JSON can express."""
     kind = type(value)
     if kind is dict:
         return all(type(key) is str and is_json(item) for key, item in value.items())
@@ -54,7 +54,7 @@ def is_json(value: Any) -> bool:
 
 
 def as_json(value: Any) -> tuple[Json, bool]:
-    """The value as JSON, and whether that says all of it."""
+    """The value as JSON, and True if nothing was lost."""
     try:
         if is_json(value):
             return value, True
@@ -63,27 +63,30 @@ def as_json(value: Any) -> tuple[Json, bool]:
         made = to_jsonable_python(value)
         if is_json(made):
             return made, True
-    except Exception:  # a value's own code may run, and fail as it likes; or the value holds itself
+    except Exception:  # code of the value's class failed, or the value contains itself
         pass
     return f"<{_name(type(value))}>", False
 
 
 def returned(answer: ToolAnswer, returns: Any = NOTHING) -> Any:
-    """What the function gives in a replay. `returns`: what it says it returns; it decides where only text is known."""
+    """The result of a replayed call. Raises what the tool raised.
+
+    `returns`: the return annotation, which decides the type if the tape has only text.
+    """
     if answer.raised:
         raise _error(answer)
     if answer.kept:
         return _restored(answer.value, answer.type, returns)
     if answer.type is not None:
         raise ToolError(
-            f"what the tool returned, a {answer.type}, could not be kept as JSON when it was recorded: {answer.text}\n"
-            "  let it return a dataclass, a pydantic model or plain values"
+            f"the result of the tool, a {answer.type}, could not be recorded as JSON: {answer.text}\n"
+            "  return a dataclass, a pydantic model or plain values"
         )
-    return _told(answer.text, returns)
+    return _from_text(answer.text, returns)
 
 
-def _told(text: str, returns: Any) -> Any:
-    """What the model was told, as what the function must have returned: programs write values as JSON for a model."""
+def _from_text(text: str, returns: Any) -> Any:
+    """The value whose text the model received: programs pass values to models as JSON."""
     if returns is str:
         return text
     try:
@@ -94,7 +97,7 @@ def _told(text: str, returns: Any) -> Any:
 
 
 def _restored(value: Json, name: str | None, returns: Any) -> Any:
-    """A value in its own type again: that of what was recorded, if it is at hand, else what the function returns."""
+    """A value in its recorded type, if that is imported; else in the annotated type."""
     for kind in (_class(name), returns):
         if kind is None or kind is NOTHING or kind is Any or kind in _PLAIN:
             continue
@@ -115,7 +118,7 @@ def _validated(value: Json, kind: Any) -> Any:
 
 
 def _class(name: str | None) -> Any:
-    """A class by its name, of a module that the program has imported. A tape never imports anything."""
+    """A class by name, if the program has imported its module. A tape never imports a module."""
     module, _, path = (name or "").partition(":")
     found: Any = sys.modules.get(module)
     for step in path.split(".") if path else ():
@@ -131,12 +134,12 @@ def _is_model(kind: type) -> bool:
 
 
 def _error(answer: ToolAnswer) -> Exception:
-    """The recorded exception, of its own class where the program has that."""
+    """The recorded exception, in its own class if the program has imported it."""
     kind = _class(answer.type)
     if isinstance(kind, type) and issubclass(kind, Exception):
         try:
             return kind(*answer.args)
-        except Exception:  # a class whose arguments are not those of its instances
+        except Exception:  # the constructor takes other arguments than `args`
             pass
     return ToolError(answer.text)
 
@@ -146,7 +149,7 @@ def _name(kind: type) -> str:
 
 
 def _text(value: Json) -> str:
-    """A value as programs write it for a model."""
+    """A value as programs pass it to a model."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -1,3 +1,3 @@
-"""What the plugin prints about failures and tapes."""
+"""The texts that the plugin prints: failures, and the summary of a run."""
 
-__all__ = ["fixes", "frames", "summary", "unanswered"]
+__all__ = ["failures", "summary", "updates"]

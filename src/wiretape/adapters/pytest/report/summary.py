@@ -1,6 +1,6 @@
-"""What the terminal says at the end of a run: tapes that were recorded, drift, orphans. Collects it from xdist, too.
+"""The summary of a run: recorded tapes, drift, orphans. Collects them from the workers of xdist, too.
 
-Loaded in every pytest run of whoever has wiretape installed: nothing heavy may be imported here.
+Loaded in every pytest run: import nothing heavy here.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from wiretape.errors import UsageError, WiretapeError
 from wiretape.model.wording import plural
 
 if TYPE_CHECKING:
+    from wiretape.adapters.pytest.report.updates import TapeUpdate
     from wiretape.adapters.pytest.tape_users import Users
-    from wiretape.adapters.pytest.update.report import TapeUpdate
     from wiretape.tape.reading.reader import Tape
 
-_WORKER = "wiretape"  # the key of what a worker of xdist is given, and hands over
+_WORKER = "wiretape"  # the key of our data in the input and output of a worker of xdist
 
 
 class ReportData(TypedDict, total=False):
-    """What a test's report carries."""
+    """The data that the report of a test carries."""
 
     drift: list[str]
     outside: list[str]
@@ -40,7 +40,7 @@ class ReportData(TypedDict, total=False):
 
 
 class OpenTest(Protocol):
-    """A test with a tape."""
+    """A test whose tape is open."""
 
     finished: list[str]
     made: list[tuple[str, int]]
@@ -49,27 +49,27 @@ class OpenTest(Protocol):
 
 
 class Summary:
-    """One for each process; that of the process that prints knows everything."""
+    """One for each process. The one of the process that prints has the data of all workers."""
 
     def __init__(self, config: pytest.Config, mode: Mode) -> None:
         self._config = config
         self._mode = mode
-        self._began: float = getattr(config, "workerinput", {}).get(_WORKER, time.time())  # the whole run, as files do
+        self._began: float = getattr(config, "workerinput", {}).get(_WORKER, time.time())  # of all workers
         self._recorded_here: set[Path] = set()
         self._items: Sequence[pytest.Item] = ()
         self._items_of: dict[Path, list[pytest.Item]] | None = None
-        self._left: dict[Path, Tape] = {}  # what rewrites dropped of old tapes
-        self._told: dict[str, ReportData] = {}
+        self._dropped: dict[Path, Tape] = {}  # exchanges of old tapes that rewrites dropped
+        self._data: dict[str, ReportData] = {}
         self._running: dict[str, OpenTest] = {}
         self._used: set[str] = set()
-        self._late: dict[str, int] = {}  # what was asked after the end of its test, and how often
-        self._updates: list[str] = []  # what became of the tapes that were updated
-        self._partial = ""  # why the collected tests are not all there are
+        self._late: dict[str, int] = {}  # messages about requests after the end of their test, and how often
+        self._updates: list[str] = []  # lines about updated tapes
+        self._partial = ""  # why other tests exist that were not collected
 
     # -- modes -------------------------------------------------------------------------------------------------------
 
     def mode_for(self, tape: Path) -> Mode:
-        """Tests that share a tape do not undo what another one has just recorded."""
+        """The mode for a tape: a test must keep what another test has just recorded on the same tape."""
         if tape in self._recorded_here or self.is_of_another_worker(tape):
             return {Mode.ONCE: Mode.NEW, Mode.REWRITE: Mode.ALL}.get(self._mode, self._mode)
         return self._mode
@@ -78,7 +78,7 @@ class Summary:
         self._recorded_here.add(tape)
 
     def is_of_another_worker(self, tape: Path) -> bool:
-        """Whether another worker of xdist has recorded a tape in this run."""
+        """True if another worker of xdist has recorded the tape in this run."""
         if not hasattr(self._config, "workerinput") or self._mode is Mode.NONE or tape in self._recorded_here:
             return False
         try:
@@ -88,19 +88,19 @@ class Summary:
 
     @property
     def turns(self) -> Path | None:
-        """The file whose lock the workers of xdist take in turn; None without workers, or a place that all know."""
+        """The file that the workers of xdist lock in turn; None without workers, or without a cache directory."""
         cache = getattr(self._config, "cache", None)
         if cache is None or not hasattr(self._config, "workerinput"):
             return None
         place: Path = cache.mkdir("wiretape")
         return place / ".turns"
 
-    def dropped(self, tape: Path, left: Tape) -> None:
-        """A rewrite has dropped this of the old tape; tests that share the tape may record it anew yet."""
-        self._left.setdefault(tape, left)
+    def dropped(self, tape: Path, dropped: Tape) -> None:
+        """A rewrite dropped these exchanges of the old tape. Other tests of the tape may still record them again."""
+        self._dropped.setdefault(tape, dropped)
 
-    def began(self, test: str, finishing: OpenTest) -> None:
-        self._running[test] = finishing
+    def began(self, test: str, open_test: OpenTest) -> None:
+        self._running[test] = open_test
 
     def ended(self, item: pytest.Item) -> None:
         self._running.pop(item.nodeid, None)
@@ -108,7 +108,7 @@ class Summary:
     # -- who uses a tape ---------------------------------------------------------------------------------------------
 
     def users_of(self, item: pytest.Item, tape: Path) -> Users | None:
-        """None: no other test uses the tape of this one."""
+        """The tests that use a tape; None if only this test uses it."""
         if named_by(item) is None:
             return None
         from wiretape.adapters.pytest.tape_users import Users, arguments, test_id, typed
@@ -116,24 +116,21 @@ class Summary:
         if self._items_of is None:
             self._items_of = {}
             for one in filter(has_tape, self._items):
-                with suppress(UsageError):  # told by that test
+                with suppress(UsageError):  # reported by that test
                     self._items_of.setdefault(tape_of(one), []).append(one)
         users = self._items_of.get(tape, [item])
         if len(users) < 2 and not self._partial:
             return None
         found = arguments([test_id(one) for one in users], map(test_id, self._items or [item]))
-
-        typed_ones = tuple(typed(one, self._config) for one in found)
-        tests = tuple(one.nodeid for one in users)
-        return Users(typed_ones, self._partial, tests)
+        shortest = tuple(typed(one, self._config) for one in found)
+        return Users(shortest, self._partial, tuple(one.nodeid for one in users))
 
     # -- collecting --------------------------------------------------------------------------------------------------
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told: ReportData | None = getattr(report, "wiretape", None)
-        if not told:
-            return
-        self._told.setdefault(report.nodeid, {}).update(told)
+        data: ReportData | None = getattr(report, "wiretape", None)
+        if data:
+            self._data.setdefault(report.nodeid, {}).update(data)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         if items:
@@ -153,52 +150,56 @@ class Summary:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """A worker of xdist is to be started, maybe in the place of one that died."""
+        """A worker of xdist starts, perhaps to replace one that died."""
         node.workerinput[_WORKER] = self._began
 
-    @pytest.hookimpl(trylast=True)  # its fixtures are torn down before
+    @pytest.hookimpl(trylast=True)  # after the teardown of session fixtures
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         for test, interrupted in list(self._running.items()):
-            with suppress(pytest.fail.Exception):  # nobody is left to be failed
+            with suppress(pytest.fail.Exception):  # the test has ended already
                 interrupted.finish(False)
-            told: ReportData = {"recorded": interrupted.finished, "made": interrupted.made}
-            self._told.setdefault(test, {}).update(told)
-        if (outlived := sys.modules.get("wiretape.adapters.pytest.late_threads")) is not None:
-            self._late.update(outlived.LATE_THREADS.close())
-        if self._late and session.exitstatus == pytest.ExitCode.OK:  # no test is left that it could fail
+            data: ReportData = {"recorded": interrupted.finished, "made": interrupted.made}
+            self._data.setdefault(test, {}).update(data)
+        if (late_threads := sys.modules.get("wiretape.adapters.pytest.late_threads")) is not None:
+            self._late.update(late_threads.LATE_THREADS.close())
+        if self._late and session.exitstatus == pytest.ExitCode.OK:  # their tests have passed already
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
         if output is not None:
             import pickle
 
-            left = pickle.dumps(self._left) if self._left else b""  # all workers must be done before it is looked at
-            handed = {"used": sorted(self._used), "partial": self._partial, "left": left, "late": self._late}
-            output[_WORKER] = handed
+            dropped = pickle.dumps(self._dropped) if self._dropped else b""  # compared when all workers have finished
+            output[_WORKER] = {
+                "used": sorted(self._used),
+                "partial": self._partial,
+                "dropped": dropped,
+                "late": self._late,
+            }
             return
-        updates = {test: told["updated"] for test, told in self._told.items() if "updated" in told}
+        updates = {test: data["updated"] for test, data in self._data.items() if "updated" in data}
         if updates:
-            from wiretape.adapters.pytest.update.report import settled
+            from wiretape.adapters.pytest.report.updates import finish_updates
             from wiretape.adapters.settings import load_settings
 
-            self._updates = settled(updates, load_settings(self._config.invocation_params.dir))
+            self._updates = finish_updates(updates, load_settings(self._config.invocation_params.dir))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """A worker of xdist is done. All of them collect the same tests."""
-        handed = getattr(node, "workeroutput", {}).get(_WORKER, {})
-        self._used.update(handed.get("used", ()))
-        self._partial = self._partial or handed.get("partial", "")
-        self._late.update(handed.get("late", {}))
-        if left := handed.get("left"):
+        """A worker of xdist has finished. All workers collect the same tests."""
+        output = getattr(node, "workeroutput", {}).get(_WORKER, {})
+        self._used.update(output.get("used", ()))
+        self._partial = self._partial or output.get("partial", "")
+        self._late.update(output.get("late", {}))
+        if dropped := output.get("dropped"):
             import pickle
 
-            self._left.update(pickle.loads(left))
+            self._dropped.update(pickle.loads(dropped))
 
     # -- printing ----------------------------------------------------------------------------------------------------
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         lines = [
-            *self._latecomers(),
+            *self._late_requests(),
             *self._recordings(),
             *self._updates,
             *self._old_tapes(),
@@ -210,56 +211,56 @@ class Summary:
             for line in lines:
                 terminalreporter.line(line)
 
-    def _latecomers(self) -> Iterable[str]:
+    def _late_requests(self) -> Iterable[str]:
         if self._late:
-            yield "asked after the end of a test, which fails the run:"
-        for said, times in self._late.items():
-            first, *more = said.split("\n")
+            yield "requests after the end of their test, which fail the run:"
+        for message, times in self._late.items():
+            first, *more = message.split("\n")
             yield f"  {first}{f' ({times} times)' if times > 1 else ''}"
             yield from (f"  {line}" for line in more)
 
     def _recordings(self) -> Iterable[str]:
-        """Each tape once, however many tests have recorded it."""
+        """One line for each tape, however many tests have recorded it."""
         exchanges: dict[str, int] = {}
-        for told in self._told.values():
-            for tape, number in told.get("made", ()):
+        for data in self._data.values():
+            for tape, number in data.get("made", ()):
                 exchanges[tape] = exchanges.get(tape, 0) + number
         for tape, number in exchanges.items():
-            dropped = self._still_left(Path(tape).absolute())
+            dropped = self._still_dropped(Path(tape).absolute())
             more = f"; {plural(dropped, 'older call')} dropped" if dropped else ""
             yield f"recorded {tape} ({plural(number, 'exchange')}{more})"
-        for test, told in self._told.items():
-            yield from (f"{test}: {line}" for line in told.get("recorded", ()))
+        for test, data in self._data.items():
+            yield from (f"{test}: {line}" for line in data.get("recorded", ()))
 
-    def _still_left(self, tape: Path) -> int:
-        """How many exchanges a rewrite has dropped that no test has recorded anew since."""
-        if tape not in self._left:
+    def _still_dropped(self, tape: Path) -> int:
+        """The number of exchanges that a rewrite dropped and no test has recorded again."""
+        if tape not in self._dropped:
             return 0
-        from wiretape.adapters.pytest.update.keep import left_of
+        from wiretape.adapters.update.placement import left_of
         from wiretape.tape.reading.reader import read_tape
 
         try:
-            still = left_of(self._left[tape], read_tape(tape))
-        except (WiretapeError, OSError):  # it is gone by now, with the directory of its tests maybe
+            still = left_of(self._dropped[tape], read_tape(tape))
+        except (WiretapeError, OSError):  # deleted, perhaps with the directory of its tests
             return 0
         return len(still.exchanges) if still is not None else 0
 
     def _old_tapes(self) -> Iterable[str]:
-        """ReportData once for each tape, however many tests it has."""
-        told = [warning for told in self._told.values() for warning in told.get("old", ())]
-        firsts = {warning.partition("\n")[0]: warning for warning in reversed(told)}
+        """The warnings of old tapes, once for each tape."""
+        warnings = [warning for data in self._data.values() for warning in data.get("old", ())]
+        firsts = {warning.partition("\n")[0]: warning for warning in reversed(warnings)}
         for warning in reversed(firsts.values()):
             yield from warning.split("\n")
 
     def _differences(self, verbose: bool) -> Iterable[str]:
         if verbose:
-            for test, told in self._told.items():
-                yield from _listed(f"{test} drifted", told.get("drift", ()))
-                yield from _listed(f"{test} went outside its tape", told.get("outside", ()))
+            for test, data in self._data.items():
+                yield from _listed(f"{test} drifted", data.get("drift", ()))
+                yield from _listed(f"{test} sent requests that are not on its tape", data.get("outside", ()))
             return
-        drifted = sum(1 for told in self._told.values() if told.get("drift"))
+        drifted = sum(1 for data in self._data.values() if data.get("drift"))
         if drifted:
-            yield f"{plural(drifted, 'test')} drifted from what was recorded (-v shows where)"
+            yield f"{plural(drifted, 'test')} drifted from the recording (-v shows where)"
 
     def _orphans(self) -> Iterable[str]:
         if not self._config.getoption("wiretape_orphans"):
@@ -286,8 +287,8 @@ def _not_all(config: pytest.Config) -> str:
     """Why this run does not collect the whole suite; empty if it does."""
     if config.getoption("ignore") or config.getoption("ignore_glob"):
         return "some tests are ignored"
-    if config.getoption("lf", False):  # modules without a failure are not even collected
-        return "only what failed last was collected"
+    if config.getoption("lf", False):  # skips modules without failures
+        return "only the last failures were collected"
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         return ""
     given = {Path(config.invocation_params.dir, arg.partition("::")[0]).resolve() for arg in config.args}

@@ -156,11 +156,11 @@ def test_on_miss_raise_raises_at_the_call() -> None:
         urllib.request.urlopen(urllib.request.Request(URL, other, JSON))
 
 
-def test_what_was_opened_in_a_replay_leads_nowhere_after_it() -> None:
+def test_a_connection_opened_in_a_replay_fails_after_it() -> None:
     connection = http.client.HTTPSConnection(HOST)
     with wiretape.replay(tape(URL)):
         connection.connect()
-    with pytest.raises(ConnectionResetError, match="the replay in which this connection was opened has ended"):
+    with pytest.raises(ConnectionResetError, match="this connection was opened in a replay that has ended"):
         said(connection)
 
 

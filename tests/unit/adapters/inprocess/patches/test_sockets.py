@@ -20,7 +20,7 @@ from tests.support.replaying import chat, exchange, reply, user
 import wiretape
 from wiretape.adapters.inprocess.network_guard import is_own_address
 from wiretape.adapters.inprocess.patches import sockets
-from wiretape.adapters.inprocess.patches.native import _place
+from wiretape.adapters.inprocess.patches.native import _host_and_port
 from wiretape.adapters.inprocess.patches.sockets import WATCH
 from wiretape.errors import MissError, MissInterrupt, NetworkRefused
 from wiretape.tape.format.documents import Header
@@ -33,7 +33,7 @@ OURS = Tape(
     Path("our.tape"), HEADER, (exchange(1, chat(user("hi")), url="https://models.corp.example/v1/x"),), (), False
 )
 THERE = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("203.0.113.7", 443))]
-PAST = "{} was to be reached past wiretape's doors, and the replay of {} opens no connection"
+UNPATCHED = "a library that wiretape does not patch tried to reach {}; the replay of {} opens no connection"
 
 
 def connected(host: str, port: int = 443) -> None:
@@ -57,13 +57,13 @@ def in_asyncio(host: str) -> None:
 def test_a_model_that_is_reached_past_every_door_is_a_miss_though_the_program_hides_it(
     tape: Tape, host: str, reach: Callable[[str], None]
 ) -> None:
-    said = PAST.format(f"{host}:443", tape.path)
+    said = UNPATCHED.format(f"{host}:443", tape.path)
     with pytest.raises(MissError) as caught, wiretape.replay(tape) as ctx:  # noqa: PT012
         for _ in range(2):  # programs try again
             with pytest.raises(NetworkRefused, match=said):
                 reach(host)
     assert str(caught.value).splitlines()[0] == said
-    assert str(caught.value).splitlines()[-1] == f'  to let it through: wiretape.replay(…, pass_hosts=["{host}"])'
+    assert str(caught.value).splitlines()[-1] == f'  to allow this host: wiretape.replay(…, pass_hosts=["{host}"])'
     assert [missed.what for missed in ctx.report.missed] == [f"{host}:443"]
 
 
@@ -77,14 +77,14 @@ def test_a_model_that_is_reached_past_every_door_is_a_miss_though_the_program_hi
     ],
 )
 def test_what_is_no_model_is_refused_and_listed(reach: Callable[[], None], what: str) -> None:
-    with wiretape.replay(TAPE) as ctx, pytest.raises(NetworkRefused, match=PAST.format(what, "hand.tape")):
+    with wiretape.replay(TAPE) as ctx, pytest.raises(NetworkRefused, match=UNPATCHED.format(what, "hand.tape")):
         reach()
-    assert [(one.what, one.note) for one in ctx.report.strayed] == [(what, "past wiretape's doors")]
+    assert [(one.what, one.note) for one in ctx.report.strayed] == [(what, "by a library that wiretape does not patch")]
 
 
 def test_on_miss_raise_goes_past_who_catches_errors() -> None:
     """Programs take a refused connection for one more thing to try again."""
-    past = pytest.raises(MissInterrupt, match="past wiretape's doors")
+    past = pytest.raises(MissInterrupt, match="does not patch")
     with past, wiretape.replay(TAPE, on_miss="raise"), suppress(OSError):
         connected("api.openai.com")
 
@@ -105,7 +105,7 @@ def test_this_machine_is_free_by_its_address_on_a_network_too(monkeypatch: pytes
     monkeypatch.setattr(sockets, "is_own_address", lambda host: host == "203.0.113.7")
     with wiretape.replay(TAPE) as ctx:
         WATCH.check("203.0.113.7", 8000)
-        with pytest.raises(NetworkRefused, match=r"203\.0\.113\.8:8000 was to be reached"):
+        with pytest.raises(NetworkRefused, match=r"tried to reach 203\.0\.113\.8:8000"):
             WATCH.check("203.0.113.8", 8000)
     assert [one.what for one in ctx.report.strayed] == ["203.0.113.8:8000"]
 
@@ -145,9 +145,9 @@ def test_a_host_that_is_let_through_is_so_under_its_address_too(monkeypatch: pyt
         assert socket.getaddrinfo("db.example", "5432") == THERE
         WATCH.check("db.example", None)  # a look-up that knows no port
         WATCH.check("proxy.corp.example", 3128)  # over which they are reached
-        with pytest.raises(NetworkRefused, match=r"db.example:80 was to be reached"):
+        with pytest.raises(NetworkRefused, match=r"tried to reach db.example:80"):
             WATCH.check("db.example", 80)
-    with wiretape.replay(TAPE), pytest.raises(NetworkRefused, match=r"proxy\.corp\.example:3128 was to be reached"):
+    with wiretape.replay(TAPE), pytest.raises(NetworkRefused, match=r"tried to reach proxy\.corp\.example:3128"):
         WATCH.check("proxy.corp.example", 3128)
 
 
@@ -177,7 +177,7 @@ def test_a_thread_that_may_belong_to_several_contexts_connects_only_where_all_le
     try:
         assert in_a_bare_thread(lambda: WATCH.check("tools.example", None)) == []
         (refused,) = in_a_bare_thread(lambda: WATCH.check("tools.example", 443))
-        assert str(refused).startswith(PAST.format("tools.example:443", "our.tape"))
+        assert str(refused).startswith(UNPATCHED.format("tools.example:443", "our.tape"))
         inside[0].run(WATCH.check, "tools.example", 443)
         with pytest.raises(NetworkRefused):
             inside[1].run(WATCH.check, "tools.example", None)
@@ -196,7 +196,10 @@ def test_a_recording_names_what_went_past_its_doors(tmp_path: Path, capsys: pyte
         made.begin_exchange("POST", OPENAI, [])  # as a door tells it
     assert made.summary is not None
     assert made.summary.bypassed == ("api.x.ai",)
-    said = f"wiretape: {tape}: api.x.ai was reached past wiretape's doors: what was asked there is not on the tape\n"
+    said = (
+        f"wiretape: {tape}: a library that wiretape does not patch connected to api.x.ai: those requests are not on "
+        "the tape\n"
+    )
     assert capsys.readouterr().err.startswith(said)
     assert len(read_tape(tape).exchanges) == 1
 
@@ -245,11 +248,11 @@ def test_grpc_and_curl_are_refused_in_a_replay(native: tuple[Any, Any]) -> None:
     made = rpc._UnaryUnaryMultiCallable(b"dns:///aiplatform.googleapis.com:443")
     here = rpc._UnaryUnaryMultiCallable(b"localhost:50051")
     with pytest.raises(MissError, match="2 requests had no recorded answer"), wiretape.replay(TAPE):  # noqa: PT012
-        with pytest.raises(NetworkRefused, match=r"aiplatform\.googleapis\.com:443 was to be reached"):
+        with pytest.raises(NetworkRefused, match=r"tried to reach aiplatform\.googleapis\.com:443"):
             made(b"x")
         handle = curl.Curl()
         handle.url = "https://api.openai.com/v1/models"
-        with pytest.raises(NetworkRefused, match=r"api\.openai\.com:443 was to be reached"):
+        with pytest.raises(NetworkRefused, match=r"tried to reach api\.openai\.com:443"):
             handle.perform()
         handle.url = "127.0.0.1:8000/"
         assert (here(b"x"), handle.perform()) == (b"answered x", "performed")
@@ -268,4 +271,4 @@ def test_grpc_and_curl_are_refused_in_a_replay(native: tuple[Any, Any]) -> None:
     ],
 )
 def test_where_a_grpc_target_leads(target: bytes | str, place: tuple[str, int] | None) -> None:
-    assert _place(target) == place
+    assert _host_and_port(target) == place

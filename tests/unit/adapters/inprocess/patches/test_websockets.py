@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import wiretape
-from wiretape.adapters.inprocess.patches.patching import DOORS, apply_patches, remove_patches
+from wiretape.adapters.inprocess.patches.patching import PATCHES, apply_patches, remove_patches
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape
 
@@ -36,8 +36,8 @@ def by_name(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], tuple[s
     module = ModuleType("websockets.sync.client")
     module.connect = connect  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    for name in set(DOORS) - {module.__name__, "websockets.protocol"}:
-        monkeypatch.delitem(DOORS, name)
+    for name in set(PATCHES) - {module.__name__, "websockets.protocol"}:
+        monkeypatch.delitem(PATCHES, name)
     code = connect.__code__
     yield connect
     assert connect.__code__ is code

@@ -283,7 +283,7 @@ def test_what_json_cannot_carry_never_harms_the_tool_and_says_so_in_a_replay(tmp
 
     with wiretape.record(tmp_path / "x.tape"):
         assert opened(handle) is handle
-    with wiretape.replay(tmp_path / "x.tape"), pytest.raises(wiretape.ToolError, match="could not be kept as JSON"):
+    with wiretape.replay(tmp_path / "x.tape"), pytest.raises(wiretape.ToolError, match="could not be recorded as JSON"):
         opened(Handle())
 
 
@@ -349,7 +349,7 @@ def test_stubs_answer_by_arguments_in_a_replay_and_from_a_tape_on_disk(tmp_path:
     stub = wiretape.read_tape(tmp_path / "x.tape").tool("weather")
     assert stub(city="Rome") == rome
     with pytest.raises(
-        wiretape.MissError, match="it was already played\n  each recorded result is given once: another stub"
+        wiretape.MissError, match="it was already played\n  each recorded result is played once: another stub"
     ):
         stub(city="Rome")
     later = wiretape.read_tape(tmp_path / "x.tape").tool("weather", is_async=True)

@@ -1,4 +1,4 @@
-"""What a kept tool asked of models itself, and what another task asked beside it."""
+"""The requests that a kept tool sent itself, and those of other tasks at the same time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.replaying import chat, exchange, reply, user
 
-from wiretape.adapters.update.tool_within import asked_within
+from wiretape.adapters.update.session import sent_by_tools
 from wiretape.model.http import Exchange
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, answer_body, call_body, tool_url
 
@@ -36,8 +36,8 @@ def test_what_began_while_a_tool_ran_is_its_own() -> None:
         asked(4, 300, *also("dig")),
         asked(5, 600, user("write")),
     ]
-    assert asked_within(tape, {2}) == [3, 4]
-    assert asked_within(tape, {1, 5}) == []
+    assert sent_by_tools(tape, {2}) == [3, 4]
+    assert sent_by_tools(tape, {1, 5}) == []
 
 
 def test_a_conversation_that_goes_on_while_no_tool_runs_is_another_task_s() -> None:
@@ -47,7 +47,7 @@ def test_a_conversation_that_goes_on_while_no_tool_runs_is_another_task_s() -> N
         asked(3, 300, user("dig")),
         asked(4, 600, *also("watch")),
     ]
-    assert asked_within(tape, {1}) == [3]
+    assert sent_by_tools(tape, {1}) == [3]
 
 
 def test_a_conversation_that_a_tool_takes_up_again_at_its_next_call_is_its_own() -> None:
@@ -58,5 +58,5 @@ def test_a_conversation_that_a_tool_takes_up_again_at_its_next_call_is_its_own()
         tool(3, 400, 600),
         asked(4, 500, *also("dig")),
     ]
-    assert asked_within(tape, {1}) == [2]
-    assert asked_within(tape, {1, 3}) == [2, 4]
+    assert sent_by_tools(tape, {1}) == [2]
+    assert sent_by_tools(tape, {1, 3}) == [2, 4]

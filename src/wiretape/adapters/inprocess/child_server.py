@@ -1,14 +1,14 @@
-"""The server for child processes of a replay: it listens on loopback ports and shares the replay's session."""
+"""The replay server for child processes of a replay: it shares the session of this process."""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from wiretape.adapters.inprocess.context import ChildRoutes
 from wiretape.adapters.mitm.tls_interception import authority
 from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.errors import UsageError
@@ -18,35 +18,27 @@ if TYPE_CHECKING:
     from wiretape.adapters.inprocess.context_replay import Replay
 
 
-@dataclass(frozen=True, slots=True)
-class ChildRoutes:
-    """Where child processes are sent: `variables` come on top of an environment, `ports` are those that they name."""
-
-    ports: Callable[[], Collection[int]]
-    variables: Callable[[Mapping[str, str]], dict[str, str]]
-
-
 @contextmanager
 def replaying_children(replay: Replay, pass_hosts: Sequence[str]) -> Iterator[ChildRoutes]:
-    """A replay server that shares its session with this process. It opens TLS where mitmproxy is installed."""
+    """Run a replay server on loopback ports. It intercepts TLS if mitmproxy is installed."""
     shared = cast(ReplaySession, LockedSession(replay))
     try:
         opened, why_closed = authority(os.environ), ""
     except UsageError as error:
-        opened, why_closed = None, f"  TLS of child processes is not opened: {error}"
+        opened, why_closed = None, f"  TLS of child processes is not intercepted: {error}"
     with ReplayServer(
         shared, let_through=pass_hosts, lock=replay.lock, authority=opened, why_closed=why_closed
-    ) as replaying:
-        opener = replaying.interceptor
+    ) as server:
+        interceptor = server.interceptor
 
         def ports() -> Collection[int]:
-            return (replaying.port, replaying.proxy_port, opener.running_port if opener is not None else 0)
+            return server.port, server.proxy_port, interceptor.running_port if interceptor is not None else 0
 
-        yield ChildRoutes(ports, replaying.variables)
+        yield ChildRoutes(ports, server.variables)
 
 
 class LockedSession:
-    """The session of a replay, for other threads: its lock is held while a method runs."""
+    """The session of a replay, for other threads: each method holds the lock of the replay."""
 
     def __init__(self, replay: Replay) -> None:
         self._replay = replay

@@ -10,8 +10,8 @@ import pytest
 from tests.support.replaying import chat, exchange, user
 
 from wiretape.adapters.pytest.options import Mode
-from wiretape.adapters.pytest.update.keep import TapePlacement, left_of
-from wiretape.adapters.update.staging import StagedRecording
+from wiretape.adapters.update.placement import TapePlacement, left_of
+from wiretape.adapters.update.staged_recording import StagedRecording
 from wiretape.model.http import JsonBody
 from wiretape.tape.editing.edit import merge_tapes
 from wiretape.tape.format.documents import VERSION, Header
@@ -43,17 +43,17 @@ def test_what_another_worker_has_recorded_meanwhile_stays(tape: Path, mode: Mode
     one, other = [
         (TapePlacement(tape, tape.with_name(".turns")), StagedRecording(tape, goes_on=False)) for _ in range(2)
     ]
-    for (keeping, made), text in ((one, "one"), (other, "other")):
+    for (placement, made), text in ((one, "one"), (other, "other")):
         write(made.fresh, text)
-        keeping.keep(made, mode)
+        placement.keep(made, merge=mode is Mode.ALL)
     assert asked(read_tape(tape)) == ["one", "other"]
 
 
 def test_a_rewrite_gives_what_it_dropped_for_others_to_record_anew(tape: Path) -> None:
     write(tape, "one", "two", "three")
-    keeping, made = TapePlacement(tape, None), StagedRecording(tape, goes_on=False)
+    placement, made = TapePlacement(tape, None), StagedRecording(tape, goes_on=False)
     write(made.fresh, "one")
-    dropped = keeping.keep(made, Mode.REWRITE)
+    dropped = placement.keep(made, merge=False)
     assert dropped is not None
     assert asked(dropped) == ["three", "two"]
     assert asked(read_tape(tape)) == ["one"]
@@ -67,15 +67,15 @@ def test_a_rewrite_gives_what_it_dropped_for_others_to_record_anew(tape: Path) -
 @pytest.mark.parametrize("mode", [Mode.ONCE, Mode.NEW, Mode.ALL])
 def test_other_modes_drop_nothing(tape: Path, mode: Mode) -> None:
     write(tape, "one")
-    keeping, made = TapePlacement(tape, None), StagedRecording(tape, goes_on=False)
+    placement, made = TapePlacement(tape, None), StagedRecording(tape, goes_on=False)
     write(made.fresh, "one", "two")
-    assert keeping.keep(made, mode) is None
+    assert placement.keep(made, merge=mode is Mode.ALL) is None
     assert asked(read_tape(tape)) == ["one", "two"]
 
 
 def test_a_tape_that_nobody_can_read_is_rewritten(tape: Path) -> None:
     tape.write_text("no tape at all\n")
-    keeping, made = TapePlacement(tape, None), StagedRecording(tape, goes_on=False)
+    placement, made = TapePlacement(tape, None), StagedRecording(tape, goes_on=False)
     write(made.fresh, "one")
-    assert keeping.keep(made, Mode.REWRITE) is None
+    assert placement.keep(made, merge=False) is None
     assert asked(read_tape(tape)) == ["one"]

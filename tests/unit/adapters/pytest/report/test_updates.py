@@ -11,12 +11,12 @@ import pytest
 from tests.support.replaying import chat, exchange, live, user
 
 from wiretape.adapters.pytest.options import Mode
-from wiretape.adapters.pytest.update.keep import TapePlacement
-from wiretape.adapters.pytest.update.new_tape import UpdatedTape, digest
-from wiretape.adapters.pytest.update.report import TapeUpdate, settled
+from wiretape.adapters.pytest.report.updates import TapeUpdate, finish_updates
 from wiretape.adapters.settings import Settings
+from wiretape.adapters.update.placement import TapePlacement
 from wiretape.adapters.update.session import UpdateSession
-from wiretape.adapters.update.staging import StagedRecording
+from wiretape.adapters.update.staged_recording import StagedRecording
+from wiretape.adapters.update.updated_tape import UpdatedTape, digest
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, JsonBody
 from wiretape.tape.editing.edit import moved
@@ -42,24 +42,27 @@ def asked(exchanges: Sequence[Exchange]) -> list[str]:
 
 def ran(old: Tape, *words: str) -> UpdatedTape:
     """A test that has asked for these, a day after the old tape: what that does not answer is recorded behind it."""
-    renewing = UpdateSession(ReplaySession([old]))
+    update_session = UpdateSession(ReplaySession([old]))
     fresh: list[Exchange] = []
     for text in words:
-        if renewing.answer(live(chat(user(text)))) is None:
+        if update_session.answer(live(chat(user(text)))) is None:
             number = len(old.exchanges) + len(fresh) + 1
             fresh += made(text, first=number, after=DAY)
-            renewing.note_live_call(number)
-    return UpdatedTape.of(old, renewing, Tape(None, HEADER, (*old.exchanges, *fresh)))
+            update_session.note_live_call(number)
+    return UpdatedTape.of(old, update_session, Tape(None, HEADER, (*old.exchanges, *fresh)))
 
 
-def keep(renewal: UpdatedTape, tape: Path, mode: Mode, alone: bool = False) -> list[str]:
-    TapePlacement(tape, None).renew(StagedRecording(tape, goes_on=True), renewal, mode, alone)
+def keep(updated_tape: UpdatedTape, tape: Path, mode: Mode, alone: bool = False) -> list[str]:
+    drop = alone and mode is Mode.UPDATE
+    TapePlacement(tape, None).update(
+        StagedRecording(tape, goes_on=True), updated_tape, drop=drop, append=mode is Mode.NEW
+    )
     return asked(read_tape(tape).exchanges)
 
 
-def told(renewal: UpdatedTape, tape: Path, users: Sequence[str] = (A, B), partial: str = "") -> TapeUpdate:
-    left = dict(Counter(map(digest, renewal.left)))
-    fresh = len(renewal.fresh)
+def told(updated_tape: UpdatedTape, tape: Path, users: Sequence[str] = (A, B), partial: str = "") -> TapeUpdate:
+    left = dict(Counter(map(digest, updated_tape.left)))
+    fresh = len(updated_tape.fresh)
     return TapeUpdate(
         tape=str(tape), users=list(users), partial=partial, fresh=fresh, kept=0, dropped=[], why=[], left=left
     )
@@ -82,9 +85,9 @@ def tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_where_a_live_call_stands_and_what_goes(tape: Path, mode: Mode, alone: bool, expected: list[str]) -> None:
-    renewal = ran(read_tape(tape), "one", "twice", "three")
-    assert asked(renewal.exchanges) == ["one", "twice", "three"]
-    assert keep(renewal, tape, mode, alone) == expected
+    updated_tape = ran(read_tape(tape), "one", "twice", "three")
+    assert asked(updated_tape.exchanges) == ["one", "twice", "three"]
+    assert keep(updated_tape, tape, mode, alone) == expected
     assert [one.number for one in read_tape(tape).exchanges] == list(range(1, len(expected) + 1))
 
 
@@ -114,8 +117,8 @@ def test_what_another_worker_has_put_on_the_tape_meanwhile_stays_and_is_there_on
     old = read_tape(tape)
     keepings = [(TapePlacement(tape, tape.with_name(".turns")), StagedRecording(tape, goes_on=True)) for _ in range(2)]
     (first, ours), (second, theirs) = keepings
-    assert asked(first.renew(ours, ran(old, "one", "plan", "mine"), Mode.UPDATE, alone=True).left) == ["two", "three"]
-    put = second.renew(theirs, ran(old, "plan", "yours"), Mode.UPDATE, alone=True)
+    assert asked(first.update(ours, ran(old, "one", "plan", "mine"), drop=True, append=False).left) == ["two", "three"]
+    put = second.update(theirs, ran(old, "plan", "yours"), drop=True, append=False)
     assert (asked(put.fresh), put.left) == (["yours"], [])
     assert asked(read_tape(tape).exchanges) == ["one", "plan", "mine", "yours"]
 
@@ -124,9 +127,9 @@ def test_what_no_test_of_a_shared_tape_asked_for_is_dropped_at_the_end(tape: Pat
     first = ran(read_tape(tape), "one")
     second = ran(read_tape(tape), "twice")
     keep(second, tape, Mode.UPDATE)
-    lines = settled({A: told(first, tape), B: told(second, tape)}, Settings())
+    lines = finish_updates({A: told(first, tape), B: told(second, tape)}, Settings())
     assert asked(read_tape(tape).exchanges) == ["one", "twice"]
-    assert lines == ["updated shared.tape: 1 exchange asked live, 1 kept, 2 dropped"]
+    assert lines == ["updated shared.tape: 1 exchange called live, 1 kept, 2 dropped"]
 
 
 def test_what_a_later_test_saw_of_an_earlier_one_is_not_taken_for_old(tape: Path) -> None:
@@ -134,8 +137,8 @@ def test_what_a_later_test_saw_of_an_earlier_one_is_not_taken_for_old(tape: Path
     keep(first, tape, Mode.UPDATE)
     second = ran(read_tape(tape), "one", "two", "three")
     assert asked(second.left) == ["news"]
-    assert settled({A: told(first, tape), B: told(second, tape)}, Settings()) == [
-        "updated shared.tape: 1 exchange asked live, 3 kept, 0 dropped"
+    assert finish_updates({A: told(first, tape), B: told(second, tape)}, Settings()) == [
+        "updated shared.tape: 1 exchange called live, 3 kept, 0 dropped"
     ]
     assert len(read_tape(tape).exchanges) == 4
 
@@ -143,7 +146,7 @@ def test_what_a_later_test_saw_of_an_earlier_one_is_not_taken_for_old(tape: Path
 @pytest.mark.parametrize(
     ("users", "partial", "why"),
     [
-        ((A, B), "", "others that use the tape have not passed in this run: test_b.py::test_b"),
+        ((A, B), "", "other tests that use the tape have not passed in this run: test_b.py::test_b"),
         (
             (A,),
             "some tests are deselected",
@@ -153,8 +156,8 @@ def test_what_a_later_test_saw_of_an_earlier_one_is_not_taken_for_old(tape: Path
 )
 def test_nothing_is_dropped_that_others_may_ask_for(tape: Path, users: Sequence[str], partial: str, why: str) -> None:
     one = told(ran(read_tape(tape), "one"), tape, users, partial)
-    assert settled({A: one}, Settings()) == [
-        "shared.tape: 2 exchanges that these tests did not ask for stay",
+    assert finish_updates({A: one}, Settings()) == [
+        "shared.tape: 2 exchanges that these tests did not request stay",
         f"  {why}",
     ]
     assert asked(read_tape(tape).exchanges) == ["one", "two", "three"]
@@ -163,8 +166,8 @@ def test_nothing_is_dropped_that_others_may_ask_for(tape: Path, users: Sequence[
 def test_what_is_the_same_of_several_tests_is_told_once(tape: Path) -> None:
     tests = {name: {**told(ran(read_tape(tape), "hi"), tape), "why": ["it differs"]} for name in (A, B)}
     keep(ran(read_tape(tape), "hi", "ho"), tape, Mode.UPDATE)
-    assert settled(tests, Settings()) == [  # type: ignore[arg-type]
-        "updated shared.tape: 2 exchanges asked live, 0 kept, 3 dropped",
+    assert finish_updates(tests, Settings()) == [  # type: ignore[arg-type]
+        "updated shared.tape: 2 exchanges called live, 0 kept, 3 dropped",
         "  it differs (2 times)",
     ]
 
@@ -173,21 +176,21 @@ def test_of_equal_calls_as_many_stay_as_one_test_asked_for(tape: Path) -> None:
     twice = made("one", "one", "one")
     write_tape(tape, HEADER, twice)
     first, second = ran(read_tape(tape), "one", "one"), ran(read_tape(tape), "one")
-    assert settled({A: told(first, tape), B: told(second, tape)}, Settings()) == [
-        "updated shared.tape: 0 exchanges asked live, 2 kept, 1 dropped"
+    assert finish_updates({A: told(first, tape), B: told(second, tape)}, Settings()) == [
+        "updated shared.tape: 0 exchanges called live, 2 kept, 1 dropped"
     ]
     assert asked(read_tape(tape).exchanges) == ["one", "one"]
 
 
 def test_a_shared_tape_is_not_emptied_by_tests_that_ask_for_nothing(tape: Path) -> None:
-    settled({A: told(ran(read_tape(tape)), tape), B: told(ran(read_tape(tape)), tape)}, Settings())
+    finish_updates({A: told(ran(read_tape(tape)), tape), B: told(ran(read_tape(tape)), tape)}, Settings())
     assert len(read_tape(tape).exchanges) == 3
 
 
 def test_a_shared_tape_that_is_gone_by_the_end_of_the_run_is_told(tape: Path) -> None:
     one, two = told(ran(read_tape(tape), "one", "news"), tape), told(ran(read_tape(tape), "two"), tape)
     tape.unlink()
-    lines = settled({A: one, B: two}, Settings())
-    assert lines[0] == "updated shared.tape: 1 exchange asked live, 0 kept, 0 dropped"
-    assert lines[1] == "shared.tape: 1 exchange that these tests did not ask for stays"
+    lines = finish_updates({A: one, B: two}, Settings())
+    assert lines[0] == "updated shared.tape: 1 exchange called live, 0 kept, 0 dropped"
+    assert lines[1] == "shared.tape: 1 exchange that these tests did not request stays"
     assert lines[2].endswith("shared.tape: no such file")

@@ -1,4 +1,4 @@
-"""A test's recording: made beside the tape, and put in its place only when the test has passed."""
+"""A recording that is made beside its tape, and replaces the tape when the test or the program has succeeded."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from wiretape.tape.editing.edit import merge_tapes
 from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.tape.storage import journal_path
 
-# A recording that nobody writes any more, and that its test did not put in place within so many seconds: it was killed.
+# Seconds after which a staged recording that has no writer is deleted: its process was killed.
 _ABANDONED = 600
-_RECORDING = re.compile(r"\..+\.\d+\.new(?:\.zst)?(?:\.journal)?")
+_STAGED = re.compile(r"\..+\.\d+\.new(?:\.zst)?(?:\.journal)?")
 
 
 def tape_exists(tape: Path) -> bool:
-    """Whether there is a tape, or what a crash left of one."""
+    """True if the tape exists, or a journal that a crash left."""
     return tape.is_file() or journal_path(tape).is_file()
 
 
 class StagedRecording:
-    """A tape in the making. `goes_on`: it begins with what the old one holds."""
+    """The file `.NAME.PID.new` beside a tape. `goes_on`: it starts as a copy of the tape."""
 
     def __init__(self, tape: Path, goes_on: bool) -> None:
         ending = ".zst" if tape.suffix == ".zst" else ""
@@ -44,33 +44,33 @@ class StagedRecording:
         self.tape = tape
         self.fresh = tape.with_name(f".{tape.name}.{os.getpid()}.new{ending}")
         tape.parent.mkdir(parents=True, exist_ok=True)
-        self._clear_abandoned()
-        self._remove_fresh()
+        self._remove_abandoned()
+        self._remove_files()
         if goes_on:
             for old, new in ((tape, self.fresh), (journal_path(tape), journal_path(self.fresh))):
                 if old.exists():
                     shutil.copyfile(old, new)
 
     def put_in_place(self) -> None:
-        """The recording is the tape from now on."""
+        """Replace the tape with the recording."""
         put_in_place(self.fresh, self.tape)
-        self._remove_fresh()
-        journal_path(self.tape).unlink(missing_ok=True)  # what it holds belongs to the tape that was replaced
+        self._remove_files()
+        journal_path(self.tape).unlink(missing_ok=True)  # it belongs to the replaced tape
 
-    def put_in_place_beside_the_rest(self, settings: Settings) -> None:
-        """As above, but exchanges of the old tape that this recording has no newer answer for stay on it."""
+    def merge_in_place(self, settings: Settings) -> None:
+        """Replace the tape, but keep the exchanges of the old tape that answer no request of this recording."""
         if tape_exists(self.tape):
             old, new = read_tape(self.tape), read_tape(self.fresh)
             left = unasked(old, new.exchanges)
             if left:
                 kept = replace(old, exchanges=left)
-                # The recording is not named: the header would tell of a file that is no more.
+                # Without its path, which would be named in the header and soon does not exist.
                 recorder = f"wiretape {__version__}"
                 merge_tapes([kept, replace(new, path=None)], self.fresh, recorder, redactor_of(settings))
         self.put_in_place()
 
     def put_aside(self, directory: Path | None) -> Path | None:
-        """The old tape stays. The recording is kept elsewhere, for whoever wants to know what went wrong."""
+        """Keep the old tape, and move the recording to a directory, where a person can look for the reason."""
         try:
             if directory is None:
                 return None
@@ -84,26 +84,26 @@ class StagedRecording:
             self.remove()
 
     def remove(self) -> None:
-        self._remove_fresh()
+        self._remove_files()
         with suppress(OSError):
-            self.tape.parent.rmdir()  # nothing was recorded: an empty directory is no use to anyone
+            self.tape.parent.rmdir()  # an empty directory: it was created for this recording
 
-    def _remove_fresh(self) -> None:
-        torn = self.fresh.with_name(f"{self.fresh.name}.torn")  # of the old tape, which has it still, or is renewed
+    def _remove_files(self) -> None:
+        torn = self.fresh.with_name(f"{self.fresh.name}.torn")  # copied from the old tape
         for path in (self.fresh, journal_path(self.fresh), torn):
             path.unlink(missing_ok=True)
 
-    def _clear_abandoned(self) -> None:
-        """What runs that were killed have left beside the tapes of this directory."""
+    def _remove_abandoned(self) -> None:
+        """Delete the staged recordings of killed processes in this directory."""
         for path in self.tape.parent.glob(".*.new*"):
-            if _RECORDING.fullmatch(path.name):
+            if _STAGED.fullmatch(path.name):
                 with suppress(OSError):
-                    if time.time() - path.stat().st_mtime > _ABANDONED and not _is_written(path):
+                    if time.time() - path.stat().st_mtime > _ABANDONED and not _has_writer(path):
                         path.unlink()
 
 
-def _is_written(path: Path) -> bool:
-    """Whether a recorder holds a recording, or that to which a journal belongs."""
+def _has_writer(path: Path) -> bool:
+    """True if a recorder holds the lock of a recording, or of the recording that a journal belongs to."""
     recording = path.with_name(path.name.removesuffix(".journal"))
     if not recording.exists():
         return False
@@ -112,20 +112,20 @@ def _is_written(path: Path) -> bool:
 
 
 def unasked(old: Tape, exchanges: Sequence[Exchange]) -> tuple[Exchange, ...]:
-    """The exchanges of a tape that answer none of these requests."""
+    """The exchanges of a tape that answer none of the given requests."""
     session = ReplaySession([old])
     for exchange in exchanges:
-        session.answer(_asked(exchange))
+        session.answer(_live(exchange))
     numbers = {left.exchange for left in session.report().left_over}
     return tuple(exchange for exchange in old.exchanges if exchange.number in numbers)
 
 
 def unanswered(exchanges: Sequence[Exchange], tape: Tape) -> list[Exchange]:
-    """Those of these exchanges whose requests a tape does not answer."""
+    """The exchanges whose requests a tape does not answer."""
     session = ReplaySession([tape])
-    return [exchange for exchange in exchanges if not isinstance(session.answer(_asked(exchange)), Answer)]
+    return [exchange for exchange in exchanges if not isinstance(session.answer(_live(exchange)), Answer)]
 
 
-def _asked(exchange: Exchange) -> LiveRequest:
+def _live(exchange: Exchange) -> LiveRequest:
     request = exchange.request
     return LiveRequest(request.method, request.url, request.headers, body_bytes(request.body))

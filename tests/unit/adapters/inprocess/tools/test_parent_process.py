@@ -92,12 +92,14 @@ def tape(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def recorded(tape: Path, monkeypatch: pytest.MonkeyPatch, renewing: UpdateSession | None = None) -> Iterator[Taping]:
-    """As in a child of `wiretape record`; with `renewing`, of `record --update`."""
+def recorded(
+    tape: Path, monkeypatch: pytest.MonkeyPatch, update_session: UpdateSession | None = None
+) -> Iterator[Taping]:
+    """As in a child of `wiretape record`; with `update_session`, of `record --update`."""
     taping = Taping(tape)
     reports = ToolReports(taping.recorder, safely)
-    if renewing is not None:
-        reports.from_tape, reports.on_call = renewing.tool, renewing.note_live_call
+    if update_session is not None:
+        reports.from_tape, reports.on_call = update_session.tool, update_session.note_live_call
     with heard(reports) as port:
         monkeypatch.setenv(VARIABLE, f"record+http://127.0.0.1:{port}{PATH}")
         yield taping
@@ -153,7 +155,7 @@ def test_what_a_tool_raised_is_raised_again_and_what_json_cannot_carry_is_said(
         with pytest.raises(LookupError) as raised:
             weather("Atlantis")
         assert raised.value.args == ("no city of that name", 404)
-        with pytest.raises(wiretape.ToolError, match="could not be kept as JSON when it was recorded"):
+        with pytest.raises(wiretape.ToolError, match="could not be recorded as JSON"):
             handle(1)
 
 
@@ -232,18 +234,18 @@ def test_a_replay_that_is_gone_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     "value", ["http://elsewhere", "record+http://127.0.0.1:99999/tool:local/", "record+http://[::1/tool:local/"]
 )
-def test_a_variable_that_leads_nowhere_says_so(
+def test_an_invalid_variable_is_reported(
     value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(VARIABLE, value)
     assert weather("Bern")["degrees"] == 4
     assert weather("Bern")["degrees"] == 4
-    assert capsys.readouterr().err == f"wiretape: {VARIABLE} leads nowhere: {value}\n"
+    assert capsys.readouterr().err == f"wiretape: {VARIABLE} is not valid: {value}\n"
 
 
-def test_in_a_replay_that_leads_nowhere_no_tool_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_tool_runs_in_a_replay_without_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "replay+http://127.0.0.1/")
-    with pytest.raises(wiretape.MissError, match=f"{VARIABLE} leads nowhere"):
+    with pytest.raises(wiretape.MissError, match=f"{VARIABLE} is not valid"):
         weather("Bern")
     assert ran == []
 
@@ -255,7 +257,7 @@ def test_a_context_inside_answers_whatever_is_wrong_outside(tape: Path, monkeypa
     monkeypatch.setenv(VARIABLE, "replay+http://127.0.0.1/")
     with wiretape.replay(tape):
         assert weather("Bern")["degrees"] == 4
-    with wiretape.record(tape.with_name("other.tape")), pytest.raises(wiretape.MissError, match="leads nowhere"):
+    with wiretape.record(tape.with_name("other.tape")), pytest.raises(wiretape.MissError, match="is not valid"):
         weather("Bern")  # nobody answers: it would run in a replay
     assert ran == []
 
@@ -289,15 +291,15 @@ def test_an_update_runs_only_what_the_tape_no_longer_answers(tape: Path, monkeyp
         weather("Bern")
         weather("Rome")
     ran.clear()
-    renewing = UpdateSession(ReplaySession([read_tape(tape)]))
-    with recorded(tape.with_name("fresh.tape"), monkeypatch, renewing):
+    update_session = UpdateSession(ReplaySession([read_tape(tape)]))
+    with recorded(tape.with_name("fresh.tape"), monkeypatch, update_session):
         assert weather("Rome")["degrees"] == 4
         assert weather("Oslo!")["degrees"] == 5
     assert ran == ["Oslo!"]
-    assert renewing.kept == [2]
-    assert [miss.reason for miss in renewing.session.misses] == ["diverged"]
+    assert update_session.kept == [2]
+    assert [miss.reason for miss in update_session.session.misses] == ["diverged"]
     fresh = {one.number: one for one in read_tape(tape.with_name("fresh.tape")).exchanges}
-    assert [type(entry).__name__ for entry in renewing.order(fresh)] == ["Kept", "Fresh"]
+    assert [type(entry).__name__ for entry in update_session.order(fresh)] == ["Kept", "Fresh"]
 
 
 def test_what_a_kept_tool_asked_of_models_stays_with_it(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,8 +315,8 @@ def test_what_a_kept_tool_asked_of_models_stays_with_it(tape: Path, monkeypatch:
     with recorded(tape, monkeypatch) as taping:
         subagent()
         weather("Bern")
-    renewing = UpdateSession(ReplaySession([read_tape(tape)]))
-    with recorded(tape.with_name("fresh.tape"), monkeypatch, renewing):
+    update_session = UpdateSession(ReplaySession([read_tape(tape)]))
+    with recorded(tape.with_name("fresh.tape"), monkeypatch, update_session):
         assert subagent() == "done"
-    assert (renewing.kept, renewing.within_kept) == ([1], [2])
-    assert sorted(entry.number for entry in renewing.order({})) == [1, 2]  # type: ignore[union-attr]
+    assert (update_session.kept, update_session.within_kept) == ([1], [2])
+    assert sorted(entry.number for entry in update_session.order({})) == [1, 2]  # type: ignore[union-attr]

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from wiretape.adapters.update.staging import StagedRecording
+from wiretape.adapters.update.staged_recording import StagedRecording
 from wiretape.tape.atomic import lock
 
 HOUR = 3600

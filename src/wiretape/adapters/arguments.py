@@ -1,7 +1,7 @@
-"""What `wiretape.replay`, `wiretape.record` and `wiretape.tool` were given: what cannot be meant is told at the call.
+"""Checks the arguments of `wiretape.replay`, `wiretape.record`, `wiretape.read_tape` and `wiretape.tool`.
 
-Type checkers say most of it before; notebooks, settings that were read from files and plain slips do not. Every
-function raises UsageError, which names the argument, what was given, and what is wanted.
+Type checkers find most mistakes earlier, but not in notebooks or in values that were read from files. Every function
+raises UsageError, which names the argument, its value, and a value that is possible.
 """
 
 from __future__ import annotations
@@ -9,45 +9,45 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
 from wiretape.errors import UsageError
 from wiretape.model.wording import clip
-from wiretape.tape.reading.reader import Tape
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., object])
 _LONGEST: Final = 60  # characters of a value that a message repeats
 
 
 def shown(given: object) -> str:
-    """A value as Python spells it, however long."""
+    """The `repr` of a value, shortened."""
     return clip(repr(given), _LONGEST)
 
 
-def place(given: object, call: str) -> Path:
-    """A tape's file. `call`: how the person asked for it, with `{}` for the tape."""
+def tape_path(given: object, call: str) -> Path:
+    """The path of a tape. `call`: the call that takes it, with `{}` for the path."""
     example = call.format('"captures/agent.tape"')
     if not isinstance(given, str | os.PathLike):
         raise UsageError(f"{call.format(shown(given))}: a tape is named by its path: {example}")
     text = os.fspath(given)
     if not isinstance(text, str):
-        raise UsageError(f"{call.format(shown(given))}: a tape's path is text, and this is bytes: {example}")
+        raise UsageError(f"{call.format(shown(given))}: a tape's path is text, not bytes: {example}")
     if not text.strip() or not Path(text).name:
-        what = "no tape is named" if text.strip() in ("", ".") else "is a directory, not a tape"
+        what = "the name of the tape is missing" if text.strip() in ("", ".") else "is a directory, not a tape"
         raise UsageError(f"{call.format(shown(text))}: {what}; name one: {example}")
     if "\0" in text:
-        raise UsageError(f"{call.format(shown(text))}: no file can have a name with a NUL character in it")
+        raise UsageError(f"{call.format(shown(text))}: a file name cannot contain a NUL character")
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
-        raise UsageError(f"{call.format(shown(text))}: no file can have a name with half a character in it") from None
+        raise UsageError(f"{call.format(shown(text))}: a file name cannot contain half a character") from None
     return Path(text)
 
 
 def tapes(given: Sequence[T]) -> Sequence[T]:
-    """What is to be replayed: paths, and tapes that have been read. They are given back as they are."""
+    """The tapes to replay: paths, and tapes that were read before."""
     if not given:
         raise UsageError("name a tape to replay: wiretape.replay('captures/agent.tape')")
     for one in given:
@@ -56,16 +56,15 @@ def tapes(given: Sequence[T]) -> Sequence[T]:
             raise UsageError(f"wiretape.replay({shown(one)}): tapes are given one by one, not as a list: {how}")
         if callable(one):
             raise UsageError(
-                f"wiretape.replay({shown(one)}): as a decorator it needs to know its tape:\n"
-                '  @wiretape.replay("captures/agent.tape")'
+                f'wiretape.replay({shown(one)}): the decorator needs a tape:\n  @wiretape.replay("captures/agent.tape")'
             )
-        if not isinstance(one, Tape):
-            place(one, "wiretape.replay({})")
+        if not hasattr(one, "exchanges"):  # a Tape: to import its class takes a while
+            tape_path(one, "wiretape.replay({})")
     return given
 
 
 def words(name: str, given: object, what: str) -> tuple[str, ...]:
-    """An argument that takes strings; one that is given alone is meant as a whole, not as its letters."""
+    """An argument that takes several strings. A single string counts as one."""
     if isinstance(given, str):
         return (given,)
     if isinstance(given, bytes | dict) or not isinstance(given, Iterable):
@@ -74,7 +73,7 @@ def words(name: str, given: object, what: str) -> tuple[str, ...]:
     for one in several:
         if not isinstance(one, str):
             more = f"; its text is {one.pattern!r}" if isinstance(one, re.Pattern) else ""
-            raise UsageError(f"{name} has {shown(one)} in it: each is {what}, as text{more}")
+            raise UsageError(f"{name} contains {shown(one)}: each is {what}, as text{more}")
     return several
 
 
@@ -83,11 +82,11 @@ def hosts(name: str, given: object) -> tuple[str, ...]:
     globs = words(name, given, 'a host such as "*.corp.example"')
     for glob in globs:
         if not glob.strip():
-            raise UsageError(f"{name} has an empty host in it: leave it out")
+            raise UsageError(f"{name} contains an empty host: leave it out")
         scheme, found, rest = glob.partition("://")
         if found:
             host = rest.partition("/")[0].rpartition("@")[2] or scheme
-            raise UsageError(f'{name} has {shown(glob)} in it, which is a URL: name its host, "{host}"')
+            raise UsageError(f'{name} contains {shown(glob)}, which is a URL: name its host, "{host}"')
     return globs
 
 
@@ -98,7 +97,7 @@ def switch(name: str, given: object) -> bool:
 
 
 def pace(given: object) -> float:
-    """How much slower than at once: a finite number, not below 0."""
+    """A factor for recorded pauses: a finite number, 0 or more."""
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     if not is_number or not 0 <= given <= sys.float_info.max:  # type: ignore[operator]
         raise UsageError(f"pace is {shown(given)}: 0 plays at once, 1 as recorded, 2 twice as slowly")
@@ -107,10 +106,11 @@ def pace(given: object) -> float:
 
 def text(name: str, given: object) -> str | None:
     if given is not None and not isinstance(given, str):
-        raise UsageError(f"{name} is {shown(given)}: it is text")
+        raise UsageError(f"{name} is {shown(given)}: give a text")
     return given
 
 
-def function(name: str, given: object) -> None:
+def function(name: str, given: F | None) -> F | None:
     if given is not None and not callable(given):
-        raise UsageError(f"{name} is {shown(given)}: it is called with each exchange, and this cannot be called")
+        raise UsageError(f"{name} is {shown(given)}: give a function that takes an exchange")
+    return given

@@ -1,7 +1,7 @@
-"""What a test with `--wiretape-mode=new` or `update` makes of its tape: what answered it, and what was asked live.
+"""The new tape of an updated test: the exchanges that answered it, and the exchanges that were called live.
 
-What was asked live stands right behind what went before it, however long ago that was recorded: the time between two
-recordings is no time of a run.
+A live call follows the exchange before it directly, however long ago that was recorded: the time between two recordings
+is not part of a run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from wiretape.adapters.settings import Settings, redactor_of
 from wiretape.adapters.update.session import UpdateSession
-from wiretape.adapters.update.staging import unanswered
+from wiretape.adapters.update.staged_recording import unanswered
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.tape.client_versions import versions_of
 from wiretape.tape.editing.edit import moved
@@ -27,20 +27,20 @@ from wiretape.tape.storage import journal_path
 
 @dataclass(frozen=True, slots=True)
 class UpdatedTape:
-    """`entries`: how the test went. `header`: of the recording that the fresh exchanges come from."""
+    """`entries`: the exchanges in the order of the test. `header`: of the recording with the fresh exchanges."""
 
     old: Tape
     entries: Sequence[Entry]
     header: Header
 
     @classmethod
-    def of(cls, old: Tape, renewing: UpdateSession, recording: Tape) -> UpdatedTape:
-        """`recording` goes on with the old tape: what has numbers beyond it was asked live."""
+    def of(cls, old: Tape, session: UpdateSession, recording: Tape) -> UpdatedTape:
+        """`recording` continues the old tape: its exchanges with greater numbers were called live."""
         last = max((one.number for one in old.exchanges), default=0)
         fresh = {one.number: one for one in recording.exchanges if one.number > last}
         began = min((one.at for one in fresh.values()), default=0)
         entries: list[Entry] = []
-        for entry in renewing.order(fresh):
+        for entry in session.order(fresh):
             if isinstance(entry, Fresh):
                 number = entry.exchange.number - last
                 entry = Fresh(replace(moved(entry.exchange, -began), number=number))
@@ -51,7 +51,7 @@ class UpdatedTape:
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """What the test has asked, as a tape of its own would have it."""
+        """The exchanges of the test, as a tape of its own would have them."""
         return spliced(self.old.exchanges, self.entries)
 
     @property
@@ -64,40 +64,40 @@ class UpdatedTape:
 
     @property
     def left(self) -> list[Exchange]:
-        """What of the old tape the test did not ask for."""
+        """The exchanges of the old tape that the test did not ask for."""
         kept = self.kept
         return [one for one in self.old.exchanges if one.number not in kept]
 
     def in_place(self) -> UpdatedTape:
-        """What was asked live stands where it was asked, beside what the test did not ask for; nothing is dropped."""
+        """With the exchanges that the test did not ask for; fresh exchanges are where the test sent them."""
         first = min(self.kept, default=None)
         before = [one for one in self.left if first is None or one.number < first]
         return replace(self, entries=[*_all(before), *self.entries, *_all(self.left[len(before) :])])
 
     def behind(self) -> UpdatedTape:
-        """What was asked live stands behind all that the tape has."""
+        """With all exchanges of the old tape, followed by the fresh ones."""
         return replace(self, entries=[*_all(self.old.exchanges), *map(Fresh, self.fresh)])
 
     def onto(self, now: Tape) -> UpdatedTape:
-        """The same for the tape as others have left it meanwhile: what they have recorded, too, is there once."""
+        """Rebased on a tape that other workers have changed. Exchanges that they recorded as well are added once."""
         known = Counter(map(digest, self.old.exchanges))
-        theirs = []
+        of_others = []
         for one in now.exchanges:
             known[digest(one)] -= 1
             if known[digest(one)] < 0:
-                theirs.append(one)
-        fresh = unanswered(self.fresh, replace(now, exchanges=tuple(theirs)))
+                of_others.append(one)
+        fresh = unanswered(self.fresh, replace(now, exchanges=tuple(of_others)))
         return UpdatedTape(now, [*_all(now.exchanges), *map(Fresh, fresh)], self.header)
 
     def write(self, tape: Path, settings: Settings) -> None:
-        """All or nothing."""
+        """Replace the tape atomically."""
         redactor = redactor_of(settings, continues=tape)
         write_spliced(self.old, self.header, self.entries, tape, redactor)
-        journal_path(tape).unlink(missing_ok=True)  # what it held is on the new tape
+        journal_path(tape).unlink(missing_ok=True)  # its exchanges are on the new tape
 
 
 def without(path: Path, stale: Counter[str], settings: Settings) -> int:
-    """Drop so many of the exchanges of these digests from a tape, and say how many went. The tape is not left empty."""
+    """Drop exchanges with these digests from a tape. Return how many were dropped. The tape never becomes empty."""
     tape, waiting = read_tape(path), Counter(stale)
     stays: list[Exchange] = []
     for one in tape.exchanges:
@@ -113,7 +113,7 @@ def without(path: Path, stale: Counter[str], settings: Settings) -> int:
 
 
 def digest(exchange: Exchange) -> str:
-    """Tells exchanges apart by what was said, whatever their number and time on a tape."""
+    """A hash of an exchange without its number and time."""
     request, response = exchange.request, exchange.response
     parts = [request.method.encode(), request.url.encode(), body_bytes(request.body)]
     if response is not None:
