@@ -210,7 +210,7 @@ def test_what_a_forked_copy_reaches_past_the_doors_fails_the_test(children: Proj
     )
     result = children.run_apart("-p", "no:xdist")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*api.openai.com:443 is outside the tape*"])
+    result.stdout.fnmatch_lines(["*api.openai.com:443 is not on the tape*"])
 
 
 def test_random_children_are_answered_or_refused(capsys: pytest.CaptureFixture[str]) -> None:

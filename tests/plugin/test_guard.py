@@ -57,8 +57,8 @@ def test_a_connection_outside_the_tape_is_refused_and_named(project: Project, mo
     host = named.rpartition(":")[0] or named
     result.stdout.fnmatch_lines(
         [
-            f"*{named} is outside the tape: test_it.py::test_one runs from a tape, and the network is refused to it*",
-            f'*to let it through: @pytest.mark.wiretape(allow_hosts=?"{host}"?)*',
+            f"*{named} is not on the tape: test_it.py::test_one runs from a tape, and its network access is blocked*",
+            f'*to allow this host: @pytest.mark.wiretape(allow_hosts=?"{host}"?)*',
         ]
     )
     assert model.asked == []
@@ -113,7 +113,7 @@ def test_the_guard_is_gone_behind_the_test_and_stands_before_no_other(project: P
         socket.create_connection(ADDRESS).close()
     @pytest.mark.wiretape
     def test_one():
-        with pytest.raises(ConnectionRefusedError, match="is outside the tape"):
+        with pytest.raises(ConnectionRefusedError, match="is not on the tape"):
             socket.create_connection(ADDRESS)
     def test_behind():
         assert "connect" not in socket.socket.__dict__
@@ -156,7 +156,7 @@ def test_a_model_that_was_asked_past_every_door_fails_the_test_even_if_that_was_
     """)
     result = project.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["api.openai.com:443 is outside the tape: *"])
+    result.stdout.fnmatch_lines(["api.openai.com:443 is not on the tape: *"])
 
 
 WIDER = (
@@ -183,7 +183,7 @@ def test_a_fixture_of_a_wider_scope_asks_no_model_before_the_tape_is_open(projec
     result = project.run()
     result.assert_outcomes(errors=2)
     before = (
-        "api.openai.com:443 was asked before the tape of test_it.py::test_one?{}? was open, by a fixture of a wider *"
+        "api.openai.com:443 was called before the tape of test_it.py::test_one?{}? was open, by a fixture of a wider *"
     )
     result.stdout.fnmatch_lines([before.format("hidden"), before.format("raised")])
     result.stdout.no_fnmatch_line("RuntimeError*")
@@ -204,7 +204,7 @@ def test_a_client_that_is_made_before_the_tape_is_open_and_lacks_its_key_is_told
     """)
     result = project.run()
     result.assert_outcomes(errors=1)
-    advice = "*no dummy key is there yet: give that fixture the scope of the test*"
+    advice = "*dummy keys are not set yet: give that fixture the scope of the test*"
     if scope == "session":
         result.stdout.fnmatch_lines(["*before the tape of test_it.py::test_one was open*", advice])
     else:

@@ -59,7 +59,7 @@ def test_a_fault_that_never_came_fails_the_test(recorded: Project) -> None:
     """)
     result = recorded.run()
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["429@1 never came: nobody asked for the call that it was to hit"])
+    result.stdout.fnmatch_lines(["429@1 was not injected: no request matched its call"])
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_an_old_tape_is_warned_of_once_with_the_command_that_renews_it(recorded:
     result.stdout.fnmatch_lines(
         [
             "captures/test_it/test_one.tape was recorded * days ago (2026-01-01): max_age is 30 days",
-            "  to record it anew: pytest test_it.py::test_* --wiretape-mode=rewrite",
+            "  to record it again: pytest test_it.py::test_* --wiretape-mode=rewrite",
         ]
     )
 

@@ -17,7 +17,7 @@ MISS = [
     "  it was never recorded; the nearest, call 1, differs from its start at messages?0?.content",
     "    recorded  hello",
     "    live      hullo",
-    "  asked at test_it.py:*",
+    "  sent from test_it.py:*",
     "  if the change is intended: pytest test_it.py::test_one --wiretape-mode=update",
 ]
 
@@ -81,7 +81,7 @@ def test_a_miss_goes_before_what_came_of_it(recorded: Project, on_miss: str) -> 
     result.assert_outcomes(failed=1)
     text = result.stdout.str()
     assert "no call on captures/test_it/test_one.tape answers POST /v1/chat/completions" in text
-    assert ("what came of it: AssertionError: nothing was said" in text) is (on_miss == "answer")
+    assert ("the test then failed with AssertionError: nothing was said" in text) is (on_miss == "answer")
 
 
 def test_a_miss_in_a_fixture_is_told_as_one(recorded: Project) -> None:
@@ -232,7 +232,7 @@ def test_what_is_recorded_and_not_asked_for_fails_a_strict_test(recorded: Projec
     result = recorded.run(*(["--wiretape-strict"] if how == "option" else []))
     result.assert_outcomes(passed=1, errors=1)  # told when its fixtures, too, have asked all they do
     result.stdout.fnmatch_lines(
-        ["1 recorded on captures/test_it/test_one.tape and not asked for: call 2 (POST /v1/chat/completions)"]
+        ["1 recorded on captures/test_it/test_one.tape and not requested: call 2 (POST /v1/chat/completions)"]
     )
     recorded.write(test.format("False"))
     recorded.run("--wiretape-strict").assert_outcomes(passed=1)
@@ -321,8 +321,8 @@ def test_a_miss_names_the_line_that_asked(project: Project) -> None:
             thread.join()
     """)
     result = project.run("-p", "no:cacheprovider", "--tb=short")
-    asked = [line for line in result.stdout.lines if "asked at" in line]
-    assert asked == ["  asked at agent.py:4", "  asked at agent.py:8", "  asked at agent.py:4"]
+    asked = [line for line in result.stdout.lines if "sent from" in line]
+    assert asked == ["  sent from agent.py:4", "  sent from agent.py:8", "  sent from agent.py:4"]
 
 
 def test_the_short_summary_says_what_differs(recorded: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,7 +200,7 @@ def test_an_old_tape_is_replaced_only_when_the_test_passed(project: Project, mod
     assert project.tapes() == ["test_it/test_one.tape"]
     aside = ".pytest_cache/d/wiretape/test_it/test_one.tape"
     result.stdout.fnmatch_lines(
-        [f"*test_one: the test did not pass: captures/test_it/test_one.tape is as it was; what was recorded: {aside}"]
+        [f"*test_one: the test did not pass: captures/test_it/test_one.tape is unchanged; the recording: {aside}"]
     )
     assert "something else" in (project.root / aside).read_text()
 
@@ -242,7 +242,7 @@ def test_an_interrupted_run_leaves_the_tape_and_nothing_beside_it(project: Proje
     assert project.tapes() == ["test_it/test_one.tape"]
     aside = ".pytest_cache/d/wiretape/test_it/test_one.tape"
     result.stdout.fnmatch_lines(
-        [f"*test_one: the test did not pass: captures/test_it/test_one.tape is as it was; what was recorded: {aside}"]
+        [f"*test_one: the test did not pass: captures/test_it/test_one.tape is unchanged; the recording: {aside}"]
     )
     assert "something else" in (project.root / aside).read_text()
 
@@ -258,7 +258,7 @@ def test_tapes_that_some_file_systems_take_for_one_are_named(project: Project) -
     if len(project.tapes()) < 2:
         pytest.skip("this file system takes them for one")
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["*test_one?YES?: test_one?YES?.tape and test_one?yes?.tape differ in case only: *"])
+    result.stdout.fnmatch_lines(["*test_one?YES?: test_one?YES?.tape and test_one?yes?.tape differ only in case: *"])
 
 
 def test_a_tape_that_the_test_itself_opens_is_kept(project: Project, model: CountingModel) -> None:
@@ -347,7 +347,7 @@ def test_a_damaged_tape_says_how_to_make_a_good_one_and_a_cut_one_what_it_lacks(
     result.stdout.fnmatch_lines(
         [
             "captures/test_it/test_one.tape*",
-            "  to record it anew: pytest test_it.py::test_one --wiretape-mode=rewrite",
+            "  to record it again: pytest test_it.py::test_one --wiretape-mode=rewrite",
         ],
         consecutive=True,
     )
@@ -360,13 +360,13 @@ def test_a_damaged_tape_says_how_to_make_a_good_one_and_a_cut_one_what_it_lacks(
     result.stdout.fnmatch_lines(
         [
             "E * the tape is incomplete: captures/test_it/test_one.tape:*: the last document is cut off*",
-            "E *   to mend it: pytest test_it.py::test_one --wiretape-mode=update",
+            "E *   to fix it: pytest test_it.py::test_one --wiretape-mode=update",
         ]
     )
     result = project.run("--wiretape-mode=update")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
-        ["updated captures/test_it/test_one.tape: 1 exchange asked live, 1 kept, 0 dropped"], consecutive=True
+        ["updated captures/test_it/test_one.tape: 1 exchange called live, 1 kept, 0 dropped"], consecutive=True
     )
     assert model.asked == ["hello", "goodbye", "goodbye"]
     assert project.tapes() == ["test_it/test_one.tape"]
@@ -405,7 +405,7 @@ def test_a_gateway_that_is_not_recorded_is_named_where_that_leaves_no_tape(
     assert model.asked == ["hello"]
     result.stdout.fnmatch_lines(
         [
-            "test_it.py::test_one: nothing was recorded: llm.corp.example went past the tape",
+            "test_it.py::test_one: nothing was recorded; the test called llm.corp.example",
             '  if models answer there: @pytest.mark.wiretape(hosts=*"llm.corp.example"?), or hosts in ?tool.wiretape?',
         ],
         consecutive=True,

@@ -169,7 +169,7 @@ def test_a_marker_whose_host_cannot_be_reached_says_where_to_name_it(project: Pr
     """)
     result = project.run_apart("-p", "no:xdist", "--wiretape-sealed")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["allow_hosts=?'files.example'? is not reachable: this run is sealed*"])
+    result.stdout.fnmatch_lines(["allow_hosts=?'files.example'? is not reachable: this run was sealed*"])
 
 
 if sys.platform != "linux":

@@ -48,20 +48,20 @@ def test_what_differs_is_asked_live_in_its_place_and_what_is_gone_is_dropped_wit
     assert model.asked == ["twice"]
     assert recorded.answers("test_it/test_one") == ["answer 1 to: one", "answer 1 to: twice", "answer 3 to: three"]
     assert told(result) == [
-        "updated captures/test_it/test_one.tape: 1 exchange asked live, 2 kept, 1 dropped",
+        "updated captures/test_it/test_one.tape: 1 exchange called live, 2 kept, 1 dropped",
         "  POST /v1/chat/completions: messages[0].content differs from call 2 of test_one.tape",
-        "  not asked for any more: call 2",
+        "  no longer requested: call 2",
     ]
     assert recorded.tapes() == ["test_it/test_one.tape"]
     recorded.run("--wiretape-strict").assert_outcomes(passed=1)
     recorded.write(asking("one", "three"))
     assert told(recorded.run(UPDATE)) == [
-        "updated captures/test_it/test_one.tape: 0 exchanges asked live, 2 kept, 1 dropped",
-        "  not asked for any more: call 2",
+        "updated captures/test_it/test_one.tape: 0 exchanges called live, 2 kept, 1 dropped",
+        "  no longer requested: call 2",
     ]
     assert recorded.answers("test_it/test_one") == ["answer 1 to: one", "answer 3 to: three"]
     before = recorded.tape("test_it/test_one").read_bytes()
-    assert told(recorded.run(UPDATE)) == ["1 tape still answers every call: nothing was asked live for it"]
+    assert told(recorded.run(UPDATE)) == ["1 tape still answers every call: nothing was called live for it"]
     assert recorded.tape("test_it/test_one").read_bytes() == before
     assert model.asked == ["twice"]
 
@@ -97,7 +97,7 @@ def test_the_tape_is_as_it_was_where_the_test_did_not_pass(recorded: Project) ->
     assert recorded.tapes() == ["test_it/test_one.tape"]
     aside = ".pytest_cache/d/wiretape/test_it/test_one.tape"
     assert told(result) == [
-        "test_it.py::test_one: the test did not pass: captures/test_it/test_one.tape is as it was; what was recorded: "
+        "test_it.py::test_one: the test did not pass: captures/test_it/test_one.tape is unchanged; the recording: "
         + aside
     ]
 
@@ -105,7 +105,7 @@ def test_the_tape_is_as_it_was_where_the_test_did_not_pass(recorded: Project) ->
 def test_a_test_that_asks_nothing_leaves_its_tape_and_says_so(recorded: Project) -> None:
     recorded.write(asking(ending="pass"))
     result = recorded.run(UPDATE)
-    assert "test_it.py::test_one: no model was asked: captures/test_it/test_one.tape is as it was" in told(result)
+    assert "test_it.py::test_one: no model was called: captures/test_it/test_one.tape is unchanged" in told(result)
     assert len(recorded.answers("test_it/test_one")) == 3
 
 
@@ -188,7 +188,7 @@ def test_what_one_test_of_a_shared_tape_does_not_ask_for_another_may(shared: Pro
     assert model.asked == ["good night"]
     assert shared.answers("shared") == ["answer 1 to: hello Ann", "answer 2 to: hello Bob", "answer 1 to: good night"]
     assert told(result) == [
-        "updated captures/shared.tape: 1 exchange asked live, 2 kept, 1 dropped",
+        "updated captures/shared.tape: 1 exchange called live, 2 kept, 1 dropped",
         "  POST /v1/chat/completions: messages[0].content differs from call 1 of shared.tape",
     ]
     shared.run().assert_outcomes(passed=3)
@@ -199,7 +199,7 @@ def test_nothing_is_dropped_of_a_shared_tape_where_another_test_may_ask_for_it(s
     result = shared.run(UPDATE, "test_it.py::test_parts")
     assert len(shared.answers("shared")) == 4
     assert told(result)[-2:] == [
-        "captures/shared.tape: 3 exchanges that these tests did not ask for stay",
+        "captures/shared.tape: 3 exchanges that these tests did not request stay",
         "  only a part of the tests was collected, and others may use this tape: a run of the whole suite drops them",
     ]
     shared.write(
@@ -208,11 +208,11 @@ def test_nothing_is_dropped_of_a_shared_tape_where_another_test_may_ask_for_it(s
     result = shared.run(UPDATE)
     result.assert_outcomes(passed=2, failed=1)
     assert told(result)[-2:] == [
-        "captures/shared.tape: 3 exchanges that these tests did not ask for stay",
+        "captures/shared.tape: 3 exchanges that these tests did not request stay",
         "  other tests that use the tape have not passed in this run: test_it.py::test_greets[Bob]",
     ]
     shared.write(SHARED.format(greeting="hello", parting="good day"))
-    assert told(shared.run(UPDATE)) == ["updated captures/shared.tape: 0 exchanges asked live, 3 kept, 2 dropped"]
+    assert told(shared.run(UPDATE)) == ["updated captures/shared.tape: 0 exchanges called live, 3 kept, 2 dropped"]
     shared.run().assert_outcomes(passed=3)
 
 
@@ -221,6 +221,6 @@ def test_a_test_that_fails_at_its_very_end_leaves_its_tape_as_it_was(recorded: P
     recorded.write(asking("one", marker='faults=["429@2"]'))
     result = recorded.run(UPDATE)
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["429@2 never came: nobody asked for the call that it was to hit"])
+    result.stdout.fnmatch_lines(["429@2 was not injected: no request matched its call"])
     assert recorded.tape("test_it/test_one").read_bytes() == before
     assert told(result) == []
