@@ -111,9 +111,8 @@ HEAVY = (
     [
         ("wiretape.replay", 12),
         ("wiretape.record", 12),
-        ("wiretape.read_tape", 12),
         ("wiretape.tool(print)", 25),
-        ("wiretape.replay('x.tape')", 45),
+        ("wiretape.replay('x.tape')", 65),
         ("wiretape.record('x.tape')", 45),
     ],
 )

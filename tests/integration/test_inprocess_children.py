@@ -15,6 +15,7 @@ from tests.support.children import CLIENT
 from tests.support.counting import CountingModel
 
 import wiretape
+from wiretape.adapters.inprocess.context_record import Record, RecordContextOptions
 from wiretape.adapters.inprocess.fork_channel import ForkChannel
 from wiretape.errors import MissError
 
@@ -104,8 +105,7 @@ def test_a_copy_of_the_process_starts_programs_that_are_answered(
 def test_a_child_of_a_recording_is_left_alone(
     tmp_path: Path, model: CountingModel, ask: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with wiretape.record(tmp_path / "new.tape") as ctx:
-        ctx.says_empty = False
+    with Record(tmp_path / "new.tape", RecordContextOptions(report_empty=False)):
         assert ask("hello") == "answer 1 to: hello"
     assert capsys.readouterr().err == ""
 

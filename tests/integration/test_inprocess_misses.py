@@ -586,7 +586,7 @@ def test_a_tape_that_is_too_old_is_warned_of_or_refused(tmp_path: Path, capsys: 
         pass
     said = capsys.readouterr().err
     assert f"{tape} was recorded " in said
-    assert f'to record it anew: run this once in wiretape.record("{tape}", force=True)' in said
+    assert f'to record it again: run this once in wiretape.record("{tape}", force=True)' in said
     with pytest.raises(TapeTooOld, match="2026-01-01"), wiretape.replay(tape, max_age=1, max_age_action="fail"):
         pass
     with pytest.raises(UsageError, match="no age"):
