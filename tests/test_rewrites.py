@@ -14,7 +14,7 @@ ALLOWED = {
     ("tape/atomic.py", "os.replace"): "the function itself",
     ("tape/atomic.py", "open(…, 'wb')"): "a device or a pipe has nothing to lose, and cannot be renamed onto",
     ("tape/atomic.py", "open(…, 'rb+')"): "takes a lock",
-    ("adapters/update/staging.py", "recording.open(…, 'rb+')"): "takes a lock",
+    ("adapters/update/staged_recording.py", "recording.open(…, 'rb+')"): "takes a lock",
     ("tape/storage.py", "self.replace"): "goes through atomic",
     ("tape/storage.py", "os.ftruncate"): "takes back what a failed append has written",
     ("tape/journal/journal.py", "os.ftruncate"): "takes back what a failed append has written",
@@ -22,8 +22,8 @@ ALLOWED = {
     ("cli/streams.py", "_Sink(…, 'wb')"): "a standard stream",
     ("cli/edit/merge_driver.py", "shutil.copyfile"): "new files in a temporary directory",
     ("adapters/sealed/namespace_program.py", "open(…, 'wb')"): "a file of the kernel's in /proc",
-    ("adapters/update/staging.py", "shutil.copyfile"): "makes a new file, which takes no other's place yet",
-    ("adapters/update/staging.py", "shutil.move"): "out of the way, under a name in pytest's cache",
+    ("adapters/update/staged_recording.py", "shutil.copyfile"): "makes a new file, which takes no other's place yet",
+    ("adapters/update/staged_recording.py", "shutil.move"): "out of the way, under a name in pytest's cache",
 }
 
 
