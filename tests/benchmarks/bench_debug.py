@@ -1,8 +1,8 @@
 """The debugger on a run of 1,000 calls: how long it takes to open, and to draw a step, forward and back.
 
 Targets: open in under a second, each step in under 50 ms, in line mode and on the screen. Times are CPU of the
-thread that draws: a shared machine's clock says little. Findings are found out beside it, in a thread of their own.
-The floor beside them is reading the tape alone.
+thread that draws: a shared machine's clock says little. Findings are computed concurrently in a thread.
+The floor is reading the tape alone.
 
     python tests/benchmarks/bench_debug.py [CALLS]
 """
@@ -39,7 +39,7 @@ URL = "https://api.deepseek.com/v1/chat/completions"
 
 def tool(number: int) -> dict[str, Any]:
     parameters = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-    about = "Reads a file and says what is in it. " * 8
+    about = "Reads a file and describes it. " * 8
     return {"type": "function", "function": {"name": f"tool_{number}", "description": about, "parameters": parameters}}
 
 
@@ -88,7 +88,7 @@ def in_lines(debugger: Debugger) -> dict[str, float]:
         Console(file=StringIO(), width=80).print(reply_view(debugger.execute(line)))
 
     do("goto 500")
-    do("step")  # what is asked once is not a step's
+    do("step")  # work that is done once does not count for a step
     return {line: median(cpu(lambda line=line: do(line)) for _ in range(3)) for line in COMMANDS}  # type: ignore[misc]
 
 

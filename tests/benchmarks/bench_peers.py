@@ -1,4 +1,4 @@
-"""A loop replayed in process through a bare httpx client: calls per second beside the floor and beside peers.
+"""A loop replayed in process through a bare httpx client: calls per second, compared with the floor and with peers.
 
     python tests/benchmarks/bench_peers.py [CALLS …]
 

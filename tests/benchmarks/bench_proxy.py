@@ -104,7 +104,7 @@ class Server:
 
 
 class Client:
-    """A kept connection to a proxy, spoken with bare sockets: the client must not be what is measured."""
+    """A persistent connection to a proxy over bare sockets, so that the client costs little."""
 
     def __init__(self, proxy: int, upstream: int) -> None:
         self._proxy = proxy
@@ -153,7 +153,7 @@ async def first_events(proxy: int, upstream: int) -> float:
 
 
 async def turns(measure: Callable[[int, int], Awaitable[float]], ports: list[int], upstream: int) -> list[list[float]]:
-    """Both proxies take turns, changing who goes first."""
+    """Both proxies alternate, and the first of a round alternates, too."""
     figures: list[list[float]] = [[], []]
     for port in ports:
         await measure(port, upstream)  # warm

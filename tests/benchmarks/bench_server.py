@@ -1,14 +1,14 @@
-"""The replay server beside mitmproxy's server replay: small requests a second over eight connections.
+"""The replay server compared with mitmproxy's server replay: small requests per second over eight connections.
 
     python tests/benchmarks/bench_server.py [REQUESTS [ROUNDS]]
 
 Both play the same recording: so many chat requests of half a kilobyte, each a little different, each answered once.
-Each runs in a process of its own, and has answered a first request before it is measured. The load comes from this one:
-eight connections that are kept open, each of which sends its next request when it has the answer. The answers of one
-server are all of one length, so nothing but bytes is counted. The servers take turns, and the ratio is that of two runs
+Each runs in a separate process and answers a first request before the measurement. The load comes from this one:
+eight connections that are kept open, each of which sends its next request when it has the answer. All answers of a
+server have the same length, so counting bytes is enough. The servers take turns, and the ratio is that of two runs
 that followed one another: its median counts, because a busy machine slows both. `with its lines` is the command line's
 server, which prints a line for each call to a file: while it is asked without a pause most lines wait until it is not,
-and all must be there at the end. Without mitmproxy there is nothing to compare with, which is said.
+and all must be there at the end. Without mitmproxy, the benchmark reports that the comparison is missing.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def serving(command: list[str], port: int, told: Path | None = None) -> Iterator
 
 
 async def _open(port: int) -> None:
-    """Wait until the server has answered something: what it loads before that is no part of its speed."""
+    """Wait for a first answer, so that start-up is not measured."""
     for _ in range(600):
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -138,7 +138,7 @@ async def _open(port: int) -> None:
             await asyncio.sleep(0.1)
             continue
         writer.write(f"GET / HTTP/1.1\r\nhost: {HOST}\r\nconnection: close\r\n\r\n".encode())
-        with suppress(OSError):  # a request that is not recorded may be told so, or hung up on
+        with suppress(OSError):  # an unrecorded request may get an error or a closed connection
             await reader.read()
         writer.close()
         return

@@ -27,7 +27,7 @@ CALLS = 200
 EVENTS = 300
 ROUNDS = 8
 TEXT = "The agent read 42 files, changed src/app.py and then ran 87 tests, all of which passed. "
-MOST = 8.0  # times orjson.loads of what is new
+MOST = 8.0  # times orjson.loads of the new content
 MOST_SEEN = 2.0  # times the same call without its history
 Json = Any
 
@@ -270,7 +270,7 @@ def main() -> int:
     registry = Registry(built_in())
     missed: list[str] = []
     results: dict[str, dict[str, float]] = {}
-    print(f"{'times orjson.loads of what is new':30} {'whole':>7} {'stream':>7}   call {CALLS} / its new content")
+    print(f"{'times orjson.loads of the new content':30} {'whole':>7} {'stream':>7}   call {CALLS} / its new content")
     for name, form in FORMS.items():
         whole, streamed = (new_content(registry, form, kind) for kind in (False, True))
         seen = seen_history(registry, form)

@@ -1,6 +1,6 @@
 """Bodies of 50 MB and of hostile shapes: each format decodes each in bounded time and memory, or fails to.
 
-Every case runs in a process of its own, whose peak of memory is the case's.
+Every case runs in a separate process, to measure its peak memory.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ SPLITTERS: dict[str, tuple[Callable[[], Framer | SseDecoder | NdjsonDecoder], by
 
 
 def _split(name: str) -> tuple[int, float, int, str]:
-    """A body that is one frame, as it comes from a socket."""
+    """A body of one frame, as a socket delivers it."""
     make, head = SPLITTERS[name]
     data = event("x", b"x" * 30_000_000) if make is AwsFramer else head + b"x" * SIZE
     before = _peak()

@@ -48,7 +48,7 @@ NESTS: tuple[Callable[[Any], Any], ...] = (lambda v: [v], lambda v: {"a": v}, la
 
 
 def _strange(source: random.Random) -> Any:
-    """A value of its own: it may be changed again."""
+    """A copy that may be changed again."""
     if source.random() < 0.05:
         return _nested(DEEP, source.choice(NESTS))
     return copy.deepcopy(source.choice(VALUES))

@@ -1,9 +1,9 @@
-"""Feeds every decoder with strange traffic for a while, and says what broke.
+"""Feeds every decoder with strange traffic for a while, and reports failures.
 
     SECONDS=60 python -m tests.fuzz.run [TARGET]     seconds for each target; inputs that fail go to fuzz-failures/
     SEED=7 …                                         the same inputs again
 
-Big and hostile bodies go through each format once, in a process of their own, so that time and memory are seen.
+Large and hostile bodies go through each format once, in a separate process, to measure time and memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is fuzzed, and what must hold: no exception but those that a person is told, nothing lost, chunks do not count.
+"""The fuzz targets and their invariants: only documented exceptions, no lost data, no effect of chunking.
 
 A target takes random choices and gives the input it made, so that a failing one can be kept, and a check of it.
 """
@@ -102,8 +102,8 @@ def _check_chunks(form: WireFormat, one: Exchange, response: Response, cut: list
     )
     assert whole is not None
     assert split is not None
-    # NaN is not equal to itself, but its spelling is.
-    assert repr(everything(whole)) == repr(everything(split)), "chunks change what is decoded"
+    # NaN is not equal to itself, so compare its text.
+    assert repr(everything(whole)) == repr(everything(split)), "chunking changes the decoded call"
 
 
 def stream(pieces: list[bytes], binary: bool = False) -> StreamBody:

@@ -70,7 +70,7 @@ def without_clock(arguments: tuple[str, ...]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("capture", CAPTURE_LIST, ids=lambda capture: capture.name)
-def test_program_says_the_same_on_a_later_day(capture: Capture, upstream: Upstream, tmp_path: Path) -> None:
+def test_a_program_prints_the_same_on_a_later_day(capture: Capture, upstream: Upstream, tmp_path: Path) -> None:
     first_day = subprocess.run(
         capture.command, capture_output=True, encoding="utf-8", cwd=ROOT, env=environment(upstream), timeout=120
     )

@@ -1,4 +1,4 @@
-"""The captures: what `stats` says of each, and the programs that were recorded, run again from them."""
+"""The captures: the statistics of each, and replays of the recorded programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def usage(step: dict[str, Any]) -> dict[str, Any] | None:
 
 
 @pytest.mark.parametrize("capture", CAPTURE_LIST, ids=lambda capture: capture.name)
-def test_capture_is_whole_and_says_where_it_comes_from(capture: Capture) -> None:
+def test_a_capture_is_complete_and_states_its_provenance(capture: Capture) -> None:
     tape = read_tape(capture.path)
     assert tape.warnings == ()
     assert not tape.incomplete
@@ -121,7 +121,7 @@ def test_clock_thinking(capsys: pytest.CaptureFixture[str]) -> None:
     assert (first["tool_calls"], usage(second)) == (["getCurrentTime"], None)
 
 
-def test_dialect_traits_stand_on_the_tapes() -> None:
+def test_dialect_traits_are_on_the_tapes() -> None:
     weather = BY_NAME["weather-one-tool"].path.read_text(encoding="utf-8")
     for trait in ('"stream": true', '"stop_reason": "tool_calls"', '"name": "mojitianqi-DayWeather"'):
         assert trait in weather

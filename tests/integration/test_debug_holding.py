@@ -61,7 +61,7 @@ def asked_once(
                         break
             return b"".join(heard)
 
-        over = threading.Event()  # the program goes on when this client has hung up
+        over = threading.Event()  # the program continues after this client disconnects
         on.play(client, *([over.wait] if patience is not None else []))
         assert "call 1 is held with its answer" in on.type_in("break finish=stop", "continue")
         on.wait_for(lambda: b"".join(heard).count(COMMENT) >= 2)
@@ -83,7 +83,7 @@ def one(tape: Path) -> Exchange:
     return exchange
 
 
-def test_the_client_of_a_held_stream_sees_life_and_the_tape_has_what_the_model_sent(
+def test_the_client_of_a_held_stream_gets_keep_alives_and_the_tape_has_the_models_events(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with asked_once(state, tmp_path / "a.tape", monkeypatch) as (on, _):
@@ -100,7 +100,7 @@ def test_the_client_of_a_held_stream_sees_life_and_the_tape_has_what_the_model_s
     assert "content-length" in kept.headers
 
 
-def test_an_answer_whose_client_waits_can_be_edited_and_dropped_and_no_fault_takes_its_place(
+def test_a_held_stream_can_be_edited_or_dropped_but_not_replaced_by_a_fault(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with asked_once(state, tmp_path / "a.tape", monkeypatch) as (on, _):
@@ -113,7 +113,9 @@ def test_an_answer_whose_client_waits_can_be_edited_and_dropped_and_no_fault_tak
     assert "Edited." in str(call.response)
 
 
-def test_a_client_that_hangs_up_is_held_no_longer(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_held_call_is_removed_when_its_client_disconnects(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with asked_once(state, tmp_path / "a.tape", monkeypatch, patience=2) as (on, _):
         on.wait_for(lambda: on.live.pending == [])
         assert on.live.running
@@ -125,7 +127,7 @@ def test_a_client_that_hangs_up_is_held_no_longer(state: Path, tmp_path: Path, m
 
 
 @pytest.mark.parametrize(("held", "stop"), [("before it is sent", "step"), ("with its answer", "break finish=stop")])
-def test_a_client_without_a_stream_that_hangs_up_is_held_no_longer(
+def test_a_held_call_without_a_stream_is_removed_when_its_client_disconnects(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str, stop: str
 ) -> None:
     monkeypatch.setattr(decision_queue, "LOOK_S", 0.02)
@@ -150,7 +152,7 @@ def test_a_client_without_a_stream_that_hangs_up_is_held_no_longer(
     assert one(tmp_path / "a.tape").ended is Ended.CLIENT_CLOSED
 
 
-def test_a_drop_breaks_off_what_was_begun(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drop_cuts_a_started_answer(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with asked_once(state, tmp_path / "a.tape", monkeypatch) as (on, heard):
         on.type_in("drop", "continue")
         on.result()
@@ -163,9 +165,7 @@ def script(number: int, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from (said for _, said in events(f"r{number}", *output[number - 1]))
 
 
-def test_the_calls_of_a_websocket_wait_before_they_are_asked_and_with_their_answers(
-    state: Path, tmp_path: Path
-) -> None:
+def test_calls_of_a_websocket_are_held_before_they_are_sent_and_with_their_answers(state: Path, tmp_path: Path) -> None:
     asked: list[dict[str, Any]] = []
 
     def noted(number: int, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -214,7 +214,7 @@ def test_the_calls_of_a_websocket_wait_before_they_are_asked_and_with_their_answ
     ]
 
 
-def test_a_websocket_client_that_leaves_is_held_no_longer_and_its_model_is_not_asked(
+def test_a_websocket_client_that_leaves_is_removed_and_nothing_is_sent_to_its_model(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decision_queue, "LOOK_S", 0.02)
@@ -236,7 +236,7 @@ def test_a_websocket_client_that_leaves_is_held_no_longer_and_its_model_is_not_a
             left.wait()
             speaking.leave()
 
-        over = threading.Event()  # the program goes on when this client has hung up
+        over = threading.Event()  # the program continues after this client disconnects
         on.play(client, over.wait)
         assert "call 1 is held before it is sent" in on.type_in("step")
         left.set()

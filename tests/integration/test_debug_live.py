@@ -62,14 +62,14 @@ def _text(answer: Any) -> str:
 # -- where calls are held ----------------------------------------------------------------------------------------------
 
 
-def test_nothing_set_and_everything_flows() -> None:
+def test_without_breakpoints_every_call_flows() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
         assert "the program ended with exit code 0 after 1 call" in on.type_in("continue")
         assert _text(on.result()) == "answer to one"
 
 
-def test_step_holds_the_next_call_and_continue_lets_it_go() -> None:
+def test_step_holds_the_next_call_and_continue_releases_it() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
         shown = on.type_in("step")
@@ -91,7 +91,7 @@ def test_step_holds_the_next_call_and_continue_lets_it_go() -> None:
         ('answer~"answer to"', "with its answer"),
     ],
 )
-def test_a_breakpoint_holds_where_all_that_it_names_is_known(condition: str, held: str) -> None:
+def test_a_breakpoint_holds_where_all_its_names_have_values(condition: str, held: str) -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
         shown = on.type_in(f"break {condition}", "continue")
@@ -99,7 +99,7 @@ def test_a_breakpoint_holds_where_all_that_it_names_is_known(condition: str, hel
         assert "breakpoint 1: " in shown
 
 
-def test_a_breakpoint_on_what_does_not_happen_holds_nothing() -> None:
+def test_a_breakpoint_that_never_applies_holds_nothing() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
         assert "program ended" in on.type_in("break error or finish=length or call=7", "continue")
@@ -112,7 +112,7 @@ def test_stepi_holds_a_call_again_with_its_answer() -> None:
         assert "nowhere" not in on.type_in("print answer")
 
 
-def test_a_tool_is_stopped_at_before_the_program_gets_to_know_of_it_and_its_result_before_it_is_sent() -> None:
+def test_a_tool_breakpoint_holds_the_answer_and_a_result_breakpoint_the_request() -> None:
     with stage() as on:
         on.play(lambda: [on.ask(recorded(number)).status_code for number in (1, 2, 3, 4)])
         shown = on.type_in('break result~"OK: created"', "break tool=schedule_event", "continue")
@@ -135,7 +135,7 @@ def test_next_passes_over_the_subagent_and_finish_holds_the_callers_next_call() 
         assert "no agent called this one" in on.type_in("finish")
 
 
-def test_what_has_happened_is_walked_as_on_a_tape_and_forward_leads_back_to_what_waits() -> None:
+def test_past_calls_are_walked_as_on_a_tape_and_forward_returns_to_held_calls() -> None:
     with stage() as on:
         on.play(lambda: [on.ask(recorded(number)).status_code for number in (1, 2, 3, 4)])
         on.type_in("break 3", "continue")
@@ -146,7 +146,7 @@ def test_what_has_happened_is_walked_as_on_a_tape_and_forward_leads_back_to_what
         assert not on.results[0].done()
 
 
-# -- what is decided of them -------------------------------------------------------------------------------------------
+# -- decisions about held calls -------------------------------------------------------------------------------------
 
 
 def test_an_edited_answer_reaches_the_program() -> None:
@@ -169,7 +169,7 @@ def test_an_edited_stream_stays_a_stream() -> None:
         assert "".join(one["choices"][0]["delta"].get("content") or "" for one in said) == "It is raining."
 
 
-def test_the_body_of_an_answer_reaches_the_program_as_it_was_written() -> None:
+def test_an_edited_body_reaches_the_program_unchanged() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
         shown = on.type_in("step", "edit body {}")
@@ -192,7 +192,7 @@ def test_an_edited_request_is_compared_with_the_tape_again() -> None:
         assert [str(left) for left in on.session.report().left_over] != []
 
 
-def test_a_fault_is_given_in_place_of_the_answer_which_the_next_attempt_gets() -> None:
+def test_a_fault_replaces_the_answer_and_the_next_attempt_gets_it() -> None:
     with stage(_chats("one")) as on:
         on.play(lambda: [_ask(on, "one")(), _ask(on, "one")()])
         assert "gets 429 instead of its answer" in on.type_in("step", "inject 429", "continue")
@@ -202,7 +202,7 @@ def test_a_fault_is_given_in_place_of_the_answer_which_the_next_attempt_gets() -
         assert on.session.report().missed == ()
 
 
-def test_what_cannot_be_injected_is_told_and_the_call_stays_held() -> None:
+def test_an_unknown_fault_is_an_error_and_the_call_stays_held() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
         assert "there is no fault 'boom'" in on.type_in("step", "inject boom")
@@ -218,7 +218,7 @@ def test_a_dropped_call_gets_no_answer(command: str) -> None:
             on.result()
 
 
-def test_a_delayed_call_goes_on_by_itself() -> None:
+def test_a_delayed_call_is_released_after_its_delay() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
         shown = on.type_in("step", "delay 0.05", "continue")
@@ -226,7 +226,7 @@ def test_a_delayed_call_goes_on_by_itself() -> None:
         assert _text(on.result()) == "answer to one"
 
 
-def test_the_real_model_is_asked_for_one_call_and_the_tape_does_not_miss_it(tmp_path: Path) -> None:
+def test_one_call_is_sent_to_the_real_model_and_is_not_a_miss(tmp_path: Path) -> None:
     played = tmp_path / "a.tape"
     with closing(LiveTape(played)) as beside, CountingModel() as model:
         with stage(_chats("one", "two", url=f"{model.url}/v1"), beside) as on:
@@ -254,7 +254,7 @@ def test_the_real_model_is_asked_for_one_call_and_the_tape_does_not_miss_it(tmp_
     assert LiveTape(played).path == tmp_path / "a-live-2.tape"
 
 
-def test_nothing_is_asked_where_the_answer_could_not_be_kept(tmp_path: Path) -> None:
+def test_nothing_is_sent_if_the_answer_could_not_be_recorded(tmp_path: Path) -> None:
     (tmp_path / "no-folder").touch()
     beside = LiveTape(tmp_path / "no-folder" / "a.tape")
     with CountingModel() as model, stage(_chats("one", url=f"{model.url}/v1"), beside) as on:
@@ -265,9 +265,9 @@ def test_nothing_is_asked_where_the_answer_could_not_be_kept(tmp_path: Path) -> 
         assert model.asked == []
 
 
-def test_a_model_that_cannot_be_asked_leaves_the_call_held() -> None:
+def test_a_call_stays_held_if_its_model_is_unreachable() -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        taken.bind(("127.0.0.1", 0))  # no server listens there
         port = taken.getsockname()[1]
         with stage(_chats("one", url=f"http://127.0.0.1:{port}/v1")) as on:
             on.play(_ask(on, "one", f"/127.0.0.1:{port}/v1/chat/completions"))
@@ -276,7 +276,7 @@ def test_a_model_that_cannot_be_asked_leaves_the_call_held() -> None:
             assert "call 1 is held before it is sent" in shown
 
 
-def test_several_agents_wait_each_for_itself() -> None:
+def test_several_agents_are_held_independently() -> None:
     with stage(_chats("one", "two", "three")) as on:
         on.play(*(_ask(on, text) for text in ("one", "two", "three")))
         on.type_in("break new~one or new~two", "continue")
@@ -295,7 +295,7 @@ def test_several_agents_wait_each_for_itself() -> None:
         assert [_text(on.result(place)) for place in range(3)] == ["answer to one", "answer to two", "answer to three"]
 
 
-def test_a_number_says_which_of_several_is_meant() -> None:
+def test_a_number_selects_one_of_several_held_calls() -> None:
     with stage(_chats("one", "two")) as on:
         on.play(_ask(on, "one"), _ask(on, "two"))
         on.type_in("break kind=inference", "continue")
@@ -314,7 +314,7 @@ def test_a_number_says_which_of_several_is_meant() -> None:
         assert len(said) == 2
 
 
-def test_a_message_of_a_websocket_can_wait_and_not_be_changed() -> None:
+def test_a_message_of_a_websocket_can_be_held_but_not_changed() -> None:
     websockets = pytest.importorskip("websockets.sync.client", reason="websockets is not installed")
     played = socket_tape([create("hi"), *events("r1", message("one")), create("more"), *events("r2", message("two"))])
     with stage([HandMade((played,))]) as on:
@@ -337,7 +337,7 @@ def test_a_message_of_a_websocket_can_wait_and_not_be_changed() -> None:
 # -- keeping a client waiting ------------------------------------------------------------------------------------------
 
 
-def test_a_stream_that_is_held_sends_comments_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_held_stream_sends_comments_to_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "KEEP_ALIVE_SECONDS", 0.02)
     delta = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}
     events = stream(f"data: {json.dumps({'choices': [delta]})}\n\n", "data: [DONE]\n\n")
@@ -359,7 +359,7 @@ def test_a_stream_that_is_held_sends_comments_meanwhile(monkeypatch: pytest.Monk
     assert [line for line in lines if line and not line.startswith(":")][-1] == "data: [DONE]"
 
 
-def test_a_clients_timeout_is_told_of() -> None:
+def test_a_clients_timeout_is_shown_and_warned_of() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one", **{"x-stainless-timeout": "60"}))
         assert "its client times out after 60 s" in on.type_in("step")
@@ -371,7 +371,7 @@ def test_a_clients_timeout_is_told_of() -> None:
         assert "31 s of 60 s" in on.type_in("held")
 
 
-def test_a_client_that_hangs_up_is_no_longer_waited_for() -> None:
+def test_a_disconnected_client_is_no_longer_held() -> None:
     with stage(_chats("one")) as on:
         body = json.dumps(chat(user("one"))).encode()
         path = "/api.example.com/v1/chat/completions"
@@ -388,7 +388,7 @@ def test_a_client_that_hangs_up_is_no_longer_waited_for() -> None:
 # -- a program that leaves the tape ------------------------------------------------------------------------------------
 
 
-def test_a_miss_stops_by_itself_and_the_nearest_answer_can_be_accepted() -> None:
+def test_a_miss_is_held_and_the_nearest_answer_can_be_accepted() -> None:
     with stage() as on:
         other = recorded(3)
         other["input"][-1]["output"] = "OK: created 'Lunch'"
@@ -407,7 +407,7 @@ def test_a_miss_stops_by_itself_and_the_nearest_answer_can_be_accepted() -> None
         assert "OK: created 'Lunch'" in drift
 
 
-def test_a_miss_that_is_let_go_is_one() -> None:
+def test_a_released_miss_stays_a_miss() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "something else"))
         assert "there is no answer to edit yet" in on.type_in("continue", "edit answer")
@@ -441,7 +441,7 @@ def test_a_script_edits_an_answer_and_accepts_what_follows(capsys: pytest.Captur
     assert "[4] " in out
 
 
-def test_a_miss_makes_the_exit_code_3_and_the_programs_own_goes_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_miss_makes_the_exit_code_3_unless_the_program_failed(capsys: pytest.CaptureFixture[str]) -> None:
     edit = json.dumps([{"tool": "create_calendar_event", "arguments": LUNCH}])
     code, _, err = debug(
         capsys, TAPE, "--batch", f"break create_calendar_event; continue; edit answer {edit}; continue"
@@ -464,7 +464,7 @@ def test_quit_ends_the_program(capsys: pytest.CaptureFixture[str]) -> None:
     assert "[4]" not in out
 
 
-def test_stop_ends_the_program_and_its_calls_can_be_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stop_ends_the_program_and_its_calls_can_be_inspected(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = debug(capsys, TAPE, "--batch", "break 2; continue; stop; goto 1; print asks")
     assert code == 128 + 15
     assert "the program ended with exit code 143" in out
@@ -486,15 +486,13 @@ def test_the_first_error_of_a_script_ends_the_program_and_exits_with_2(capsys: p
         ([TAPE, "-o", "x.tape"], "-o needs --live"),
     ],
 )
-def test_what_cannot_be_meant_is_told(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_contradicting_options_are_errors(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["debug", *argv, "--", *AGENT])
     assert code == 2
     assert said in capsys.readouterr().err
 
 
-def test_commands_for_held_calls_say_what_they_need_on_a_tape(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_for_held_calls_fail_with_a_hint_on_a_tape(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["debug", TAPE, "--batch", "held"]) == 2
     assert "held needs a running program: wiretape debug TAPE -- CMD" in capsys.readouterr().err
 

@@ -55,7 +55,7 @@ def test_from_the_first_call_to_the_programs_end() -> None:
             await seat.press("s")
             shown = await seat.wait_for("held: 2")
             assert "agent schedule_event" in shown  # the tree has grown
-            assert "call 1 of 2, answer" in await seat.press("S")  # back in what has happened
+            assert "call 1 of 2, answer" in await seat.press("S")  # back among the calls so far
             assert "held: 2" in await seat.press("s")
             await seat.press("r")
             assert "gets the recorded answer" in await seat.wait_for("gets the recorded answer")
@@ -66,7 +66,7 @@ def test_from_the_first_call_to_the_programs_end() -> None:
         assert on.result() == [200] * 4
 
 
-def test_an_answer_is_edited_in_the_persons_own_editor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_edited_in_the_users_editor(monkeypatch: pytest.MonkeyPatch) -> None:
     written = '[{"tool": "schedule_event", "arguments": {"request": "Lunch"}}]'
     seen: list[str] = []
 
@@ -111,7 +111,7 @@ def test_a_miss_is_shown_and_accepted_with_a_key() -> None:
         assert on.result() == [200] * 4
 
 
-def test_what_could_be_done_goes_with_the_call_that_was_held() -> None:
+def test_the_hint_for_a_held_call_disappears_with_it() -> None:
     with stage() as on:
         other = recorded(3)
         other["input"][-1]["output"] = "OK: created 'Lunch'"

@@ -21,7 +21,7 @@ from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.registry import decode
 
 pytestmark = [pytest.mark.proxy, pytest.mark.slow]
-# Asks each of its arguments, and prints what it gets; one that begins with `stream` as a stream.
+# Sends each argument to the model and prints the answer; arguments that begin with `stream` are streamed.
 AGENT = """
     import json, os, sys, urllib.error, urllib.request
     for text in sys.argv[1:]:
@@ -80,9 +80,7 @@ def debug(script: str, model: CountingModel, state: Path, directory: Path, *aske
     return Recorded(done, read_tape(tape))
 
 
-def test_answers_requests_and_ends_are_decided_of_and_stand_on_the_tape(
-    model: CountingModel, state: Path, tmp_path: Path
-) -> None:
+def test_edited_answers_requests_and_ends_are_recorded(model: CountingModel, state: Path, tmp_path: Path) -> None:
     other = json.dumps({"model": "m", "messages": [{"role": "user", "content": "other words"}]})
     script = (
         "break kind=inference; continue; stepi; say An edited answer.; continue; "
@@ -108,7 +106,7 @@ def test_answers_requests_and_ends_are_decided_of_and_stand_on_the_tape(
     assert "other words" in str(calls[4].request)
 
 
-def test_an_edited_stream_stays_a_stream_and_what_nothing_holds_flows(
+def test_an_edited_stream_stays_a_stream_and_other_calls_flow(
     model: CountingModel, state: Path, tmp_path: Path
 ) -> None:
     script = "tbreak answer~'to: stream one'; continue; say An edited answer.; continue"

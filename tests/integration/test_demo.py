@@ -41,7 +41,7 @@ def test_demo_records_replays_and_explains(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_demo_without_the_recorder_says_so_and_replays_the_packaged_capture(
+def test_demo_without_the_recorder_replays_the_packaged_capture_with_a_notice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(demo, "_can_record", lambda: False)

@@ -68,7 +68,7 @@ def test_agent_with_the_openai_sdk_answers(upstream: Upstream) -> None:
     assert (done.stdout, done.stderr) == ("现在北京时间是2026年06月20日星期六 22:34:43。\n", "")
 
 
-def test_agent_that_is_refused_says_why(upstream: Upstream) -> None:
+def test_a_refused_agent_prints_the_reason(upstream: Upstream) -> None:
     done = run("wiretape.demo.introduction", "写一首诗", url=upstream.url)
     assert done.returncode == 1
     assert done.stderr == (
@@ -77,7 +77,7 @@ def test_agent_that_is_refused_says_why(upstream: Upstream) -> None:
     )
 
 
-def test_agent_without_upstream_says_where_it_looked() -> None:
+def test_an_agent_without_upstream_prints_the_url() -> None:
     with serve() as gone:
         url = gone.url
     done = run("wiretape.demo.subagents", url=url)
@@ -86,7 +86,7 @@ def test_agent_without_upstream_says_where_it_looked() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{nonsense", b'{"messages": "no list"}'])
-def test_upstream_refuses_what_is_no_request(body: bytes, upstream: Upstream) -> None:
+def test_upstream_refuses_bodies_that_are_not_requests(body: bytes, upstream: Upstream) -> None:
     response = httpx.post(f"{upstream.url}/chat/completions", content=body)
     assert response.status_code == 400
     assert response.json()["error"]["code"] == "not_scripted"

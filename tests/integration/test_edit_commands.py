@@ -143,7 +143,7 @@ def test_a_missing_tape_is_named(run: Run, tmp_path: Path, command: list[str]) -
     assert not Path("out.tape").exists()
 
 
-def test_redact_says_what_it_replaced(run: Run, tape: Path) -> None:
+def test_redact_reports_the_replaced_secrets(run: Run, tape: Path) -> None:
     text = tape.read_text()
     tape.write_text(text.replace("question 2", f"question 2, {SECRET}").replace("question 4", "CUST-77 and CUST-78"))
     Path("pyproject.toml").write_text("[tool.wiretape]\nredact = ['CUST-\\d+']\n")

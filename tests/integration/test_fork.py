@@ -57,7 +57,7 @@ def answer_of(path: str, call: int = -1) -> str | None:
     return answer_text(response.messages)
 
 
-def test_another_result_of_a_tool_leads_to_another_answer(upstream: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_edited_tool_result_gets_another_answer(upstream: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = Path("subagents.tape").read_bytes()
     assert main(["fork", "subagents.tape", "2", "--result", LATER, "--base-url", upstream, "-o", "f.tape"]) == 0
     assert Path("subagents.tape").read_bytes() == before
@@ -75,7 +75,7 @@ def test_another_result_of_a_tool_leads_to_another_answer(upstream: str, capsys:
     assert main(["diff", "subagents.tape", "f.tape"]) == 1
 
 
-def test_another_answer_with_its_tool_s_result(upstream: str) -> None:
+def test_an_edited_answer_with_the_result_of_its_tool(upstream: str) -> None:
     Path("a.json").write_text(json.dumps(LATER_CALL, ensure_ascii=False), encoding="utf-8")
     words = ["--answer", "a.json", "--result", LATER, "--base-url", upstream, "-o", "f.tape"]
     assert main(["fork", "subagents.tape", "2", *words]) == 0
@@ -84,7 +84,7 @@ def test_another_answer_with_its_tool_s_result(upstream: str) -> None:
     assert json.loads(tool.arguments) == LATER_CALL[0]["arguments"]
 
 
-def test_an_answer_may_say_one_thing_more_by_its_body(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_may_get_more_content_in_its_body(monkeypatch: pytest.MonkeyPatch) -> None:
     def more(text: str) -> str:
         body = json.loads(text)
         spoken = [item for item in body["output"] if item["type"] == "message"]
@@ -102,7 +102,7 @@ def test_an_answer_may_say_one_thing_more_by_its_body(monkeypatch: pytest.Monkey
     assert main(["fork", "subagents.tape", "4", "--body", "body.json", "-o", "none.tape"]) == 2
 
 
-def test_another_answer_of_the_very_first_call_stands_before_what_is_asked_live(upstream: str) -> None:
+def test_an_edited_first_answer_comes_before_the_live_calls(upstream: str) -> None:
     said = [{"reasoning": "Hm."}, {"tool": "schedule_event", "arguments": {"request": TASK}}]
     Path("a.json").write_text(json.dumps(said, ensure_ascii=False), encoding="utf-8")
     assert main(["fork", "subagents.tape", "1", "--answer", "a.json", "--base-url", upstream, "-o", "f.tape"]) == 0
@@ -116,7 +116,7 @@ def test_another_answer_of_the_very_first_call_stands_before_what_is_asked_live(
     assert [run.agents[step.agent].name for step in run.steps] == ["root", "schedule_event", "schedule_event", "root"]
 
 
-def test_a_tool_that_is_asked_otherwise_does_not_get_the_recorded_result(
+def test_a_tool_with_other_arguments_does_not_get_the_recorded_result(
     upstream: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("a.json").write_text(json.dumps(LATER_CALL), encoding="utf-8")
@@ -206,7 +206,7 @@ def test_an_editor_that_changes_nothing_sends_nothing(
         (["4", "--model", "m", "--", sys.executable, "-c", ""], "do not apply to a program"),
     ],
 )
-def test_what_cannot_be_done_is_said_and_nothing_is_written(
+def test_an_impossible_fork_is_an_error_and_writes_nothing(
     words: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("there.tape").touch()
@@ -215,7 +215,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(
     assert sorted(path.name for path in Path().iterdir()) == ["subagents.tape", "there.tape"]
 
 
-def test_an_endpoint_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_endpoint(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fork", "subagents.tape", "4", "--base-url", "http://127.0.0.1:9", "-o", "f.tape"]) == 2
     assert "could not be reached" in capsys.readouterr().err
     assert not Path("f.tape").exists()
@@ -260,7 +260,7 @@ def agent() -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.proxy
-def test_the_program_s_own_run_of_a_fork_gives_the_same(upstream: str) -> None:
+def test_the_programs_own_run_of_a_fork_is_equal(upstream: str) -> None:
     pytest.importorskip("mitmproxy", reason="recording needs mitmproxy (Python 3.12 or later)")
     Path("a.json").write_text(json.dumps(LATER_CALL, ensure_ascii=False), encoding="utf-8")
     fork = ["fork", "subagents.tape", "2", "--answer", "a.json", "-o", "own.tape"]

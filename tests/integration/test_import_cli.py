@@ -51,7 +51,7 @@ def test_several_files_make_one_tape(tmp_path: Path) -> None:
     assert tape.header.redacted == ["authorization"]
 
 
-def test_a_directory_stands_for_its_files_and_json_says_the_same(tmp_path: Path) -> None:
+def test_a_directory_means_its_files_also_with_json(tmp_path: Path) -> None:
     (tmp_path / "in" / "deep").mkdir(parents=True)
     (tmp_path / "in" / "deep" / "a.yaml").write_text(CASSETTE, encoding="utf-8")
     (tmp_path / "in" / "README.md").write_text("# cassettes", encoding="utf-8")
@@ -116,7 +116,7 @@ def test_export_and_import_again(tmp_path: Path) -> None:
     assert back.header.started == whole.header.started
 
 
-def test_export_writes_har_unless_told_otherwise_and_knows_out_by_both_names(tmp_path: Path) -> None:
+def test_export_writes_har_by_default_and_accepts_both_names_of_out(tmp_path: Path) -> None:
     tape = tmp_path / "a.tape"
     assert wiretape("import", _har(tmp_path), "--out", tape).returncode == 0
     written = []

@@ -1,6 +1,6 @@
 """A cassette becomes a tape, and the SDK that made the cassette is answered from it, offline.
 
-Adding an SDK is a line in `CASES`: the archive, the cassette, and what asks it.
+To add an SDK, add a line to `CASES`: the archive, the cassette, and the client.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def test_a_child_of_a_replay_is_answered_from_the_tape(
     assert ask("live") == "answer 1 to: live"
 
 
-def test_a_miss_of_a_child_is_told_when_the_replay_ends(
+def test_a_miss_of_a_child_is_reported_when_the_replay_ends(
     tape: Path, model: CountingModel, ask: Callable[[str], str]
 ) -> None:
     with pytest.raises(MissError, match=r"live +other"), wiretape.replay(tape):
@@ -73,7 +73,7 @@ def test_a_miss_of_a_child_is_told_when_the_replay_ends(
     assert model.asked == []
 
 
-def test_of_two_replays_a_child_is_sent_to_the_one_that_it_is_started_in(
+def test_a_child_uses_the_replay_in_which_it_was_started(
     tape: Path, model: CountingModel, ask: Callable[[str], str]
 ) -> None:
     async def replayed() -> str:
@@ -138,7 +138,7 @@ def test_calls_of_a_copy_are_made_in_the_process_that_serves_until_it_ends() -> 
     target, copy = Target(), Target()
     channel = ForkChannel({"target": target})
     remote = channel.remote("target", ("hear",), copy)
-    assert remote.hear("before") == 1  # nobody serves: the copy's own
+    assert remote.hear("before") == 1  # no server of this process: the copy's own
     channel.open()
     assert [remote.hear("one"), remote.hear("two"), remote.heard] == [1, 2, ["before"]]
     with pytest.raises(ValueError, match="bad"):

@@ -27,7 +27,7 @@ def upstream() -> Iterator[Upstream]:
         yield running
 
 
-def test_what_was_recorded_replays_with_the_upstream_dead(library: Any, tmp_path: Path) -> None:
+def test_a_recording_replays_without_its_upstream(library: Any, tmp_path: Path) -> None:
     tape = tmp_path / "x.tape"
 
     def run(url: str) -> list[Any]:

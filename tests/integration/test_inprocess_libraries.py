@@ -70,7 +70,7 @@ def by_requests(url: str) -> list[Any]:
 
 
 def by_http_client3(url: str) -> list[Any]:
-    """As boto3 does it: no preloading, no retries, its own decoding."""
+    """Like boto3: no preloading, no retries, its own decoding."""
     with urllib3.PoolManager() as pool:
         target = f"{url}/v1/chat/completions"
         first = pool.request("POST", target, json=ask("hi"))
@@ -135,7 +135,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path
 
 
 @pytest.mark.parametrize("recorded", DOORS)
-def test_what_one_door_recorded_every_door_replays(
+def test_every_library_replays_the_recording_of_every_other(
     recordings: dict[str, tuple[Path, str]], recorded: str, calls: Calls
 ) -> None:
     tape, url = recordings[recorded]
@@ -145,7 +145,7 @@ def test_what_one_door_recorded_every_door_replays(
 
 
 @pytest.mark.parametrize("recorded", DOORS)
-def test_what_was_recorded_in_process_replays_through_the_server(
+def test_an_in_process_recording_replays_through_the_server(
     recordings: dict[str, tuple[Path, str]], recorded: str
 ) -> None:
     tape, url = recordings[recorded]
@@ -155,7 +155,7 @@ def test_what_was_recorded_in_process_replays_through_the_server(
     assert b"".join(chunks) == STREAM
 
 
-def test_a_recording_holds_the_exchanges_whichever_door_it_came_through(
+def test_a_recording_holds_the_exchanges_by_every_library(
     recordings: dict[str, tuple[Path, str]],
 ) -> None:
     for name, (tape, url) in recordings.items():

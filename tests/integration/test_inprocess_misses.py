@@ -45,7 +45,7 @@ def taped(*exchanges: Exchange) -> Tape:
     return Tape(Path("hand.tape"), header, exchanges, (), False)
 
 
-def test_openai_shows_a_miss_at_once_and_the_context_raises_it_again() -> None:
+def test_openai_raises_a_miss_immediately_and_the_context_raises_it_again() -> None:
     tape = taped(exchange(1, chat(user("hi")), "one", url=OPENAI))
     start = time.monotonic()
     with (
@@ -63,7 +63,7 @@ def test_openai_shows_a_miss_at_once_and_the_context_raises_it_again() -> None:
     assert len(ctx.report.missed) == 1  # not retried
 
 
-def test_a_miss_that_is_raised_goes_past_an_sdk_that_swallows_exceptions() -> None:
+def test_a_raised_miss_passes_an_sdk_that_swallows_exceptions() -> None:
     tape = taped(exchange(1, chat(user("hi")), "one", url=OPENAI))
 
     async def agents() -> None:
@@ -91,7 +91,7 @@ def test_a_miss_is_raised_at_the_call_in_every_library(library: str) -> None:
         calls[library]()
 
 
-def test_an_error_of_the_body_goes_first_and_carries_the_miss() -> None:
+def test_an_error_of_the_body_takes_precedence_and_carries_the_miss() -> None:
     tape = taped(exchange(1, chat(user("hi")), "one", url=OPENAI))
 
     @wiretape.replay(tape)
@@ -176,7 +176,7 @@ def test_a_paced_replay_stops_when_it_is_cancelled() -> None:
 
 
 @pytest.mark.parametrize("library", ["httpx", "requests", "aiohttp"])
-def test_a_cut_stream_breaks_where_it_broke(library: str) -> None:
+def test_a_cut_stream_is_cut_at_the_same_byte(library: str) -> None:
     cut = exchange(1, chat(user("hi")), stream("data: 1\n\n", "data: 2\n\n"), url=OPENAI, ended=Ended.UPSTREAM_CLOSED)
     got: list[bytes] = []
 
@@ -213,7 +213,7 @@ def test_a_cut_stream_breaks_where_it_broke(library: str) -> None:
         ("/hangs", Ended.TIMEOUT),
     ],
 )
-def test_a_failure_is_recorded_and_replayed_as_what_it_was(
+def test_a_failure_is_recorded_and_replayed_as_the_same_failure(
     library: str, path: str, ended: Ended, tmp_path: Path
 ) -> None:
     tape = tmp_path / "x.tape"
@@ -367,7 +367,7 @@ def test_calls_in_other_threads_are_recorded(tmp_path: Path) -> None:
     assert {x.ended for x in recorded} == {Ended.COMPLETE}
 
 
-def test_the_inner_context_wins_and_the_outer_one_goes_on_after_it() -> None:
+def test_the_inner_context_wins_and_the_outer_one_continues_after_it() -> None:
     one, two = (taped(exchange(1, chat(user("hi")), reply(text), url=OPENAI)) for text in ("outer", "inner"))
 
     def ask_once() -> str:
@@ -419,7 +419,7 @@ def test_a_thread_that_may_belong_to_either_of_two_tapes_is_refused() -> None:
     assert "the replay of hand.tape and the replay of hand.tape are open at once" in str(said[0])
 
 
-def test_a_decorated_function_is_a_run_of_its_own_each_time() -> None:
+def test_each_call_of_a_decorated_function_is_a_separate_run() -> None:
     tape = taped(exchange(1, chat(user("hi")), reply("one"), url=OPENAI))
 
     @wiretape.replay(tape)
@@ -463,7 +463,7 @@ def test_a_custom_transport_over_the_network_one_is_inside_and_a_mock_is_left_al
     assert len(ctx.report.played) == 1
 
 
-def test_hosts_that_are_let_through_reach_their_server_and_are_listed() -> None:
+def test_allowed_hosts_reach_their_server_and_are_listed() -> None:
     tape = taped(exchange(1, chat(user("hi")), reply("one"), url=OPENAI))
     with Upstream() as upstream, wiretape.replay(tape, pass_hosts=["127.0.0.1"]) as ctx:
         assert httpx.post(f"{upstream.url}/v1/chat/completions", json=ask("x")).json() == CHAT_ANSWER
@@ -517,7 +517,7 @@ def test_recording_never_harms_the_calls(tmp_path: Path, monkeypatch: pytest.Mon
                 patch.undo()
 
 
-def test_a_tape_that_exists_is_kept_unless_one_says_otherwise(tmp_path: Path) -> None:
+def test_an_existing_tape_is_kept_unless_forced(tmp_path: Path) -> None:
     tape = tmp_path / "x.tape"
     with Upstream() as upstream:
         url = f"{upstream.url}/v1/chat/completions"
@@ -533,7 +533,7 @@ def test_a_tape_that_exists_is_kept_unless_one_says_otherwise(tmp_path: Path) ->
         assert len(answers(tape)) == 1
 
 
-def test_force_without_anything_to_put_in_its_place_keeps_the_old_tape(tmp_path: Path, capsys: Any) -> None:
+def test_force_without_a_new_recording_keeps_the_old_tape(tmp_path: Path, capsys: Any) -> None:
     tape = tmp_path / "x.tape"
     with Upstream() as upstream, wiretape.record(tape):
         httpx.post(f"{upstream.url}/v1/chat/completions", json=ask("one"))
@@ -545,7 +545,7 @@ def test_force_without_anything_to_put_in_its_place_keeps_the_old_tape(tmp_path:
     assert list(tmp_path.iterdir()) == [tape]
 
 
-def test_what_is_no_model_host_goes_past_the_recorder_and_is_named(tmp_path: Path, capsys: Any) -> None:
+def test_other_hosts_bypass_the_recorder_and_are_listed(tmp_path: Path, capsys: Any) -> None:
     with (
         wiretape.record(tmp_path / "x.tape") as ctx,
         httpx.Client(timeout=2) as client,
@@ -579,7 +579,7 @@ def test_a_library_that_is_imported_inside_is_patched_then(tmp_path: Path) -> No
     assert done.stdout.split() == ["missed", "404"], done.stderr
 
 
-def test_a_tape_that_is_too_old_is_warned_of_or_refused(tmp_path: Path, capsys: Any) -> None:
+def test_an_old_tape_causes_a_warning_or_an_error(tmp_path: Path, capsys: Any) -> None:
     tape = tmp_path / "x.tape"
     tape.write_text('{"wiretape": 1, "started": "2026-01-01T00:00:00Z", "recorder": "wiretape 0"}\n')
     with wiretape.replay(tape, max_age="1h"):

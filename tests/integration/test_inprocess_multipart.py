@@ -17,7 +17,7 @@ SOUND = b"RIFF\x00\x01\xff\xfe" * 100
 
 
 def transcribe(name: str, url: str, sound: bytes) -> int:
-    """A transcription asked for by each library in its own way."""
+    """A transcription request by each library."""
     where = f"{url}/v1/audio/transcriptions"
     library: Any = pytest.importorskip(name, reason=f"{name} is not installed")
     files = {"file": ("a.wav", sound, "audio/wav")}

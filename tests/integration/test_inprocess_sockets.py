@@ -292,7 +292,7 @@ def test_frames_of_the_server_wait_for_the_client_s_earlier_ones() -> None:
         assert [socket.recv(timeout=5), socket.recv(timeout=5)] == ["after both", "done"]
 
 
-def test_a_message_that_was_not_recorded_is_a_miss_that_says_where() -> None:
+def test_an_unrecorded_message_is_a_miss_with_its_position() -> None:
     from websockets.sync.client import connect
 
     tape = taped(socket_exchange(1, ("client", created("hi")), ("server", "x")))
@@ -326,7 +326,7 @@ def test_the_server_s_close_comes_with_its_code_after_its_last_message() -> None
         assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1013, "come back later")
 
 
-def test_several_sockets_are_told_apart_by_their_first_message() -> None:
+def test_several_sockets_are_distinguished_by_their_first_message() -> None:
     from websockets.sync.client import connect
 
     tape = taped(*(socket_exchange(n, ("client", f"agent {n}"), ("server", f"for {n}")) for n in (1, 2, 3)))
@@ -337,7 +337,7 @@ def test_several_sockets_are_told_apart_by_their_first_message() -> None:
                 assert socket.recv(timeout=5) == f"for {n}"
 
 
-def test_what_changes_between_runs_is_drift_and_no_miss() -> None:
+def test_values_that_change_between_runs_are_drift_not_misses() -> None:
     from websockets.sync.client import connect
 
     was = created("it is 2026-02-28 15:05:30", prompt_cache_key="one")

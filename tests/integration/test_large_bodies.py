@@ -126,7 +126,7 @@ def test_the_loop_does_little_for_a_large_body(
 
 
 def test_a_secret_that_is_split_over_slices_is_replaced(upstream: int, tmp_path: Path) -> None:
-    """Slices of a large body are no place where a secret can hide."""
+    """A secret that spans slices of a large body is redacted."""
     source = random.Random(5)
     keys = [f"sk-proj-{''.join(source.choices('QWERTZuiopas23456789', k=40))}" for _ in range(200)]
     text = json.dumps(
@@ -140,7 +140,7 @@ def test_a_secret_that_is_split_over_slices_is_replaced(upstream: int, tmp_path:
 
 
 class Stopped(Redactor):
-    """Waits at the first large piece of a body until it may go on."""
+    """Blocks at the first large piece of a body until the test releases it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class Stopped(Redactor):
         return super().data(data, regions)
 
 
-def test_no_more_of_a_body_is_read_than_a_little_while_it_waits(upstream: int, tmp_path: Path) -> None:
+def test_only_a_little_of_a_body_is_read_while_it_waits(upstream: int, tmp_path: Path) -> None:
     redactor = Stopped()
     made = Recorder(tmp_path / "slow.tape", clock=time.monotonic, started=STARTED, redactor=redactor)
     with recording(made, tmp_path / "state") as (running, _):

@@ -24,7 +24,7 @@ from wiretape.tape.reading.reader import read_tape
 
 pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 QUIET = {name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_KEY"))}
-# A client that obeys no proxy variables, so that a link that leads off the route leads to the real server.
+# A client that ignores proxy variables, so a link that leaves the route reaches the real server.
 ASK = """
 import httpx, json, os, sys
 client = httpx.Client(follow_redirects=True, trust_env=False, timeout=20)
@@ -130,7 +130,7 @@ def test_a_client_stays_on_its_route_and_a_replay_answers_every_hop(bench: Bench
 
 
 @pytest.mark.parametrize("recorded_before", ["now", "by version 0.1"])
-def test_a_redirect_that_leads_off_the_tape_is_refused_by_name(bench: Bench, recorded_before: str) -> None:
+def test_a_redirect_to_an_unrecorded_host_is_refused_with_its_name(bench: Bench, recorded_before: str) -> None:
     """Version 0.1 let the client leave the route, so that the hop is not on its tapes."""
     with scripted_server() as elsewhere, moving(f"http://localhost:{elsewhere.port}") as model:
         bench.environ["OPENAI_BASE_URL"] = f"http://127.0.0.1:{model.port}/v1"
@@ -164,7 +164,7 @@ def test_nothing_is_rewritten_through_the_proxy(bench: Bench) -> None:
         assert (replayed.stdout, replayed.returncode, model.seen) == (recorded.stdout, 0, [])
 
 
-def test_a_link_with_a_secret_still_leads_to_its_answer(bench: Bench) -> None:
+def test_a_link_with_a_secret_finds_its_answer(bench: Bench) -> None:
     def script(path: str, host: str) -> tuple[int, Headers, bytes]:
         if path.endswith("/signed"):
             return 302, {"location": f"/v1/blob?token={'k9Xw2' * 8}"}, b""
@@ -208,10 +208,8 @@ def test_a_replay_in_process_refuses_a_hop_that_is_not_on_its_tape(tmp_path: Pat
         ("HTTP://127.0.0.1:{port}/a%2Fb/v1#x", "/a%2Fb/v1/chat/completions", "Bearer sk-gateway"),
     ],
 )
-def test_a_base_url_that_is_not_plain_leads_where_it_leads_without_wiretape(
-    bench: Bench, base: str, path: str, authorization: str
-) -> None:
-    """As openai's client reads it: user info goes before the key, and a query swallows the path."""
+def test_an_unusual_base_url_keeps_its_target(bench: Bench, base: str, path: str, authorization: str) -> None:
+    """Like openai's client: user info takes precedence over the key, and a query replaces the path."""
     with scripted_server() as gateway:
         bench.environ |= {"OPENAI_BASE_URL": base.format(port=gateway.port), "OPENAI_API_KEY": "sk-gateway"}
         recorded = bench.record(program=OPENAI)

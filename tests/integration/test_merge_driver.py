@@ -150,7 +150,7 @@ def test_edits_of_the_same_exchange_are_a_conflict_that_leaves_ours(repository: 
     assert "UU a.tape" in repository.git("status", "--porcelain")
 
 
-def test_tapes_recorded_anew_on_both_branches_are_a_conflict(repository: Repository) -> None:
+def test_tapes_re_recorded_on_both_branches_are_a_conflict(repository: Repository) -> None:
     repository.git("checkout", "-q", "-b", "other")
     repository.record(10, "other run", append=False)
     repository.git("checkout", "-q", "main")
@@ -191,7 +191,7 @@ def test_installing_twice_writes_the_attributes_once(repository: Repository) -> 
     assert lines == ["*.tape merge=wiretape -text", "*.tape.zst merge=wiretape -text"]
 
 
-def test_without_a_repository_installing_says_so(tmp_path: Path) -> None:
+def test_installing_without_a_repository_is_an_error(tmp_path: Path) -> None:
     done = subprocess.run([WIRETAPE, "merge-driver", "--install"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     assert "not a git repository" in done.stderr

@@ -17,7 +17,7 @@ PASSWORD = "mellon-of-the-west-gate-7Kq2Zx9v"
 
 
 class Model(BaseHTTPRequestHandler):
-    """Calls the tool, then says what came of it."""
+    """Calls the tool, then reports its result."""
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))

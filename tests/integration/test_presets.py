@@ -104,7 +104,7 @@ def check(tmp_path: Path, environ: dict[str, str], upstream: Upstream, *command:
     return replayed.stderr
 
 
-def test_codex_is_led_by_flags(tmp_path: Path, environ: dict[str, str], upstream: Upstream) -> None:
+def test_codex_is_routed_by_flags(tmp_path: Path, environ: dict[str, str], upstream: Upstream) -> None:
     program(tmp_path, "codex", CODEX)
     (tmp_path / "codex").mkdir()
     (tmp_path / "codex" / "config.toml").write_text(f'[model_providers.corp]\nbase_url = "{upstream.url}/v1"\n')
@@ -113,7 +113,7 @@ def test_codex_is_led_by_flags(tmp_path: Path, environ: dict[str, str], upstream
     assert '-c model_providers.corp.base_url="http://127.0.0.1:' in said
 
 
-def test_opencode_is_led_by_a_variable(tmp_path: Path, environ: dict[str, str], upstream: Upstream) -> None:
+def test_opencode_is_routed_by_a_variable(tmp_path: Path, environ: dict[str, str], upstream: Upstream) -> None:
     program(tmp_path, "opencode", OPENCODE)
     text = '{"provider": {"corp": {"options": {"baseURL": "%s/v1"}}}}' % upstream.url  # noqa: UP031
     (tmp_path / "opencode.json").write_text(text)
@@ -121,9 +121,7 @@ def test_opencode_is_led_by_a_variable(tmp_path: Path, environ: dict[str, str], 
     assert (tmp_path / "opencode.json").read_text() == text
 
 
-def test_pi_is_led_by_a_copy_that_is_gone_afterwards(
-    tmp_path: Path, environ: dict[str, str], upstream: Upstream
-) -> None:
+def test_pi_is_routed_by_a_temporary_copy(tmp_path: Path, environ: dict[str, str], upstream: Upstream) -> None:
     program(tmp_path, "pi", PI)
     (tmp_path / "pi").mkdir()
     (tmp_path / "pi" / "auth.json").write_text("{}")

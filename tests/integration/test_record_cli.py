@@ -113,7 +113,7 @@ def test_the_anthropic_sdk_by_its_base_url(tmp_path: Path, environ: dict[str, st
 
 
 def test_the_openai_sdk_by_https_proxy(tmp_path: Path, environ: dict[str, str]) -> None:
-    """Its base URL is in its code: only the proxy variable and the certificates lead it to the recorder."""
+    """Its base URL is in its code: only the proxy variable and the certificates route it to the recorder."""
     from tests.support.certificates import make_authority
 
     authority, context = make_authority(tmp_path)
@@ -143,7 +143,7 @@ def test_the_exit_code_is_passed_on(code: int, tmp_path: Path, environ: dict[str
     assert record(tmp_path / "a.tape", environ, code=f"raise SystemExit({code})").returncode == code
 
 
-def test_no_model_call_is_said_loudly_with_what_to_check(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_tape_without_model_calls_causes_a_warning_with_hints(tmp_path: Path, environ: dict[str, str]) -> None:
     code = """
         import http.client, os
         from urllib.parse import urlsplit
@@ -180,7 +180,7 @@ def test_a_tape_stays_that_nothing_was_appended_to(tmp_path: Path, environ: dict
     assert [exchange.number for exchange in read_tape(tape).exchanges] == [1]
 
 
-def test_a_tape_of_nothing_is_in_nobodys_way(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_an_empty_tape_is_replaced(tmp_path: Path, environ: dict[str, str]) -> None:
     tape = tmp_path / "a.tape"
     record(tape, environ, code=CALL)
     tape.write_bytes(tape.read_bytes().split(b"\n}\n", 1)[0] + b"\n}\n")  # its header alone
@@ -189,7 +189,7 @@ def test_a_tape_of_nothing_is_in_nobodys_way(tmp_path: Path, environ: dict[str, 
     assert len(read_tape(tape).exchanges) == 1
 
 
-def test_a_program_that_failed_before_any_call_is_told_in_one_line(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_program_that_failed_before_any_call_is_reported_on_one_line(tmp_path: Path, environ: dict[str, str]) -> None:
     del environ["OPENAI_API_KEY"]
     done = record(tmp_path / "a.tape", environ, code="raise SystemExit(1)")
     name = Path(sys.executable).name
@@ -224,7 +224,7 @@ def test_a_default_of_the_programs_own_is_kept_on_request(
         (["--output=x.tape"], "wiretape record --output=x.tape -- {0} -c pass"),
     ],
 )
-def test_an_output_behind_the_command_is_told_where_it_goes(
+def test_an_output_option_after_the_command_gets_a_hint(
     words: list[str], right: str, tmp_path: Path, environ: dict[str, str]
 ) -> None:
     command = ["record", sys.executable, "-c", "pass"]
@@ -236,7 +236,7 @@ def test_an_output_behind_the_command_is_told_where_it_goes(
 
 
 @pytest.mark.parametrize("command", [["no-such-agent"], ["./no-such-agent", "-v"]])
-def test_a_program_that_is_not_there(command: list[str], tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_program_that_does_not_exist(command: list[str], tmp_path: Path, environ: dict[str, str]) -> None:
     done = record(tmp_path / "a.tape", environ, "--", *command)
     assert done.returncode == 127
     assert done.stderr.startswith(f"wiretape: cannot run {command[0]}: ")
@@ -255,7 +255,7 @@ def test_an_existing_tape_is_not_touched(tmp_path: Path, environ: dict[str, str]
     assert tape.read_bytes() == before
 
 
-def test_append_goes_on_and_force_replaces(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_append_continues_and_force_replaces(tmp_path: Path, environ: dict[str, str]) -> None:
     tape = tmp_path / "a.tape"
     record(tape, environ, code=CALL)
     assert record(tape, environ, "--append", code=CALL).returncode == 0
@@ -264,7 +264,7 @@ def test_append_goes_on_and_force_replaces(tmp_path: Path, environ: dict[str, st
     assert [exchange.number for exchange in read_tape(tape).exchanges] == [1]
 
 
-def test_force_without_anything_to_put_in_its_place_keeps_the_old_tape(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_force_without_a_new_recording_keeps_the_old_tape(tmp_path: Path, environ: dict[str, str]) -> None:
     tape = tmp_path / "a.tape"
     record(tape, environ, code=CALL)
     before = tape.read_bytes()
@@ -277,7 +277,7 @@ def test_force_without_anything_to_put_in_its_place_keeps_the_old_tape(tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["a.tape"]
 
 
-def test_a_file_that_is_no_tape_is_not_replaced(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_file_that_is_not_a_tape_is_not_replaced(tmp_path: Path, environ: dict[str, str]) -> None:
     (tmp_path / "agent.py").write_text("print('precious')\n")
     done = record(tmp_path / "agent.py", environ, "--force", code="pass")
     assert done.returncode == 2
@@ -387,7 +387,7 @@ class Running:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopping_in_the_middle_of_a_stream_keeps_what_came(
+def test_stopping_in_the_middle_of_a_stream_keeps_the_received_part(
     number: signal.Signals, tmp_path: Path, environ: dict[str, str], upstream: Upstream
 ) -> None:
     tape = tmp_path / "a.tape"
@@ -494,7 +494,7 @@ def test_a_killed_recording_can_be_continued(tmp_path: Path, environ: dict[str, 
 def test_the_first_token_is_the_first_event_with_content(
     tmp_path: Path, environ: dict[str, str], upstream: Upstream
 ) -> None:
-    """The head comes at once, the first event with content only when the gate lets the stream go on."""
+    """Sends the head immediately, and the first event with content when the gate opens."""
     tape = tmp_path / "a.tape"
     running = Running(tape, environ)
     body = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}'
@@ -530,8 +530,8 @@ def test_the_first_token_is_the_first_event_with_content(
 # What is in the way
 
 
-def test_a_full_disk_never_harms_the_agent_and_is_told(tmp_path: Path, environ: dict[str, str]) -> None:
-    """A limit on the size of files stands in for a full disk; the agent lifts its own, it inherits the recorder's."""
+def test_a_full_disk_never_harms_the_agent_and_is_reported(tmp_path: Path, environ: dict[str, str]) -> None:
+    """A file size limit simulates a full disk. The agent inherits it from the recorder and removes it for itself."""
     import resource
 
     record(tmp_path / "first.tape", environ, code="pass")  # the certificates are in their place already

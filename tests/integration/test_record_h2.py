@@ -1,4 +1,4 @@
-"""HTTP/2 through the recorder, on both sides: the protocol that the client chose, streams, and who reset one."""
+"""HTTP/2 through the recorder on both sides: the protocol of the client, streams, and resets by either side."""
 
 from __future__ import annotations
 
@@ -123,9 +123,7 @@ def test_a_stream_that_the_upstream_resets_over_h2(spoken: tuple[Spy, H2Upstream
 
 
 @pytest.mark.parametrize("path", ["/drain", "/drain-twice"])
-def test_a_stream_ends_well_on_a_connection_that_its_server_drains(
-    spoken: tuple[Spy, H2Upstream, H2Client], path: str
-) -> None:
+def test_a_stream_completes_on_a_draining_connection(spoken: tuple[Spy, H2Upstream, H2Client], path: str) -> None:
     spy, upstream, client = spoken
     client.start(path, b"{}")
     assert client.body() == b"data: 1\n\ndata: 2\n\n"
@@ -136,7 +134,7 @@ def test_a_stream_ends_well_on_a_connection_that_its_server_drains(
     assert upstream.connections == 2
 
 
-def test_a_connection_that_its_server_ends_with_an_error_cuts_its_stream(
+def test_a_connection_error_of_the_server_cuts_the_stream(
     spoken: tuple[Spy, H2Upstream, H2Client],
 ) -> None:
     spy, _, client = spoken
@@ -157,7 +155,7 @@ def test_a_stream_that_the_client_resets_over_h2(spoken: tuple[Spy, H2Upstream, 
     assert spy.data("response_data") == b"data: 1\n\n"
 
 
-def test_a_client_that_could_speak_h2_is_offered_what_its_upstream_speaks(
+def test_a_client_with_h2_is_offered_the_protocol_of_its_upstream(
     authority: tuple[Path, ssl.SSLContext], state: Path
 ) -> None:
     import json

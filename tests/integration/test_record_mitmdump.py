@@ -80,7 +80,7 @@ def test_a_stream_through_mitmdump_is_on_the_tape(tmp_path: Path) -> None:
     assert body_bytes(exchange.response.body) == b"".join(CHAT_EVENTS)
 
 
-def test_a_stream_that_is_open_when_mitmdump_ends(tmp_path: Path) -> None:
+def test_an_open_stream_when_mitmdump_ends(tmp_path: Path) -> None:
     tape = tmp_path / "a.tape"
     with Upstream() as upstream, ExitStack() as on_exit, running(tmp_path, f"wiretape_tape={tape}") as port:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -126,7 +126,7 @@ def test_other_hosts_keep_their_own_certificates(tmp_path: Path) -> None:
         (["wiretape_tape=there.tape/a.tape"], "there.tape"),
     ],
 )
-def test_what_cannot_be_recorded_ends_mitmdump_with_one_line(options: list[str], said: str, tmp_path: Path) -> None:
+def test_an_unwritable_tape_ends_mitmdump_with_one_line(options: list[str], said: str, tmp_path: Path) -> None:
     (tmp_path / "there.tape").write_text("{}")
     process = mitmdump(tmp_path, 0, *options)
     try:

@@ -76,7 +76,7 @@ DOORS = pytest.mark.parametrize("door", [by_route, by_proxy])
 
 
 @DOORS
-def test_what_the_upstream_says_reaches_client_and_recorder(door: Any, upstream: Upstream, state: Path) -> None:
+def test_messages_of_the_upstream_reach_client_and_recorder(door: Any, upstream: Upstream, state: Path) -> None:
     spy = Spy()
     with recording(spy, state) as (running, troubles):
         answer = door(running, upstream).send("POST", "/v1/chat/completions?a=b", b'{"model":"m"}')
@@ -110,13 +110,13 @@ def test_each_event_of_a_stream_passes_on_at_once(door: Any, upstream: Upstream,
     with recording(Spy(), state) as (running, _):
         answer = door(running, upstream).send("POST", "/held", b"{}")
         for event in CHAT_EVENTS:
-            # The next event is sent only when the gate opens: what arrives now was not held back.
+            # The next event is sent when the gate opens, so bytes that arrive now were not buffered.
             assert answer.read(len(event)) == event
             upstream.open_gate()
         assert answer.read() == b""
 
 
-def test_the_recorder_hears_a_chunk_before_the_client_has_it(upstream: Upstream, state: Path) -> None:
+def test_the_recorder_gets_a_chunk_before_the_client(upstream: Upstream, state: Path) -> None:
     spy = Spy()
     with recording(spy, state) as (running, _):
         answer = by_route(running, upstream).send("POST", "/held", b"{}")
@@ -125,7 +125,7 @@ def test_the_recorder_hears_a_chunk_before_the_client_has_it(upstream: Upstream,
         answer.close()
 
 
-def test_the_content_encoding_is_left_as_it_is(upstream: Upstream, state: Path) -> None:
+def test_the_content_encoding_is_unchanged(upstream: Upstream, state: Path) -> None:
     spy = Spy()
     with recording(spy, state) as (running, _):
         answer = by_route(running, upstream).send("GET", "/gzip")
@@ -172,7 +172,7 @@ def test_a_reset_without_an_answer_is_no_answer_for_the_client(door: Any, upstre
     assert spy.named("response") == []
 
 
-def test_a_client_that_hangs_up_is_named_and_its_bytes_are_kept(upstream: Upstream, state: Path) -> None:
+def test_a_disconnected_client_is_reported_and_its_bytes_are_kept(upstream: Upstream, state: Path) -> None:
     spy = Spy()
     with recording(spy, state) as (running, _):
         door = by_route(running, upstream)
@@ -181,7 +181,7 @@ def test_a_client_that_hangs_up_is_named_and_its_bytes_are_kept(upstream: Upstre
         answer.close()
         door.connection.close()
         assert spy.wait_for_end() is Ended.CLIENT_CLOSED
-        assert upstream.closed.wait(20), "the upstream must learn that nobody listens"
+        assert upstream.closed.wait(20), "the upstream must see that the client is gone"
     assert spy.data("response_data") == CHAT_EVENTS[0]
 
 
@@ -211,7 +211,7 @@ def test_an_upstream_that_cannot_be_reached(door: Any, upstream: Upstream, state
         upstream.port = port
 
 
-def test_a_channel_that_never_ends_is_recorded_as_it_goes(upstream: Upstream, state: Path) -> None:
+def test_a_channel_without_end_is_recorded_while_it_is_open(upstream: Upstream, state: Path) -> None:
     spy = Spy()
     with recording(spy, state) as (running, _):
         answer = by_route(running, upstream).send("GET", "/channel")
@@ -256,7 +256,7 @@ def test_a_kept_connection_carries_many_exchanges(upstream: Upstream, state: Pat
     assert set(spy.ends.values()) == {Ended.COMPLETE}
 
 
-def test_a_request_that_names_no_host_is_told_what_to_do(upstream: Upstream, state: Path) -> None:
+def test_a_request_without_a_host_gets_a_hint(upstream: Upstream, state: Path) -> None:
     spy = Spy()
     with recording(spy, state) as (running, _):
         answer = Door(running.port, "").send("POST", "/v1/chat/completions", b"{}")
@@ -267,7 +267,7 @@ def test_a_request_that_names_no_host_is_told_what_to_do(upstream: Upstream, sta
     assert spy.calls == []
 
 
-def test_such_requests_go_to_the_upstream_that_was_named(upstream: Upstream, state: Path) -> None:
+def test_such_requests_are_sent_to_the_given_upstream(upstream: Upstream, state: Path) -> None:
     spy = Spy()
     with recording(spy, state, upstream=f"{upstream.url}/base") as (running, _):
         Door(running.port, "").send("GET", "/v1/models?x=1").read()
@@ -427,7 +427,7 @@ def test_websocket_messages_are_recorded_whole(upstream: Upstream, state: Path) 
     assert spy.named("response")[0][1] == 101
 
 
-def test_a_websocket_whose_client_just_goes(upstream: Upstream, state: Path) -> None:
+def test_a_websocket_whose_client_disconnects(upstream: Upstream, state: Path) -> None:
     spy = Spy()
     with recording(spy, state) as (running, _):
         asyncio.run(talk(running.port, f"/127.0.0.1:{upstream.port}/ws", [(1, b"hi")], None))
@@ -497,8 +497,8 @@ def test_a_long_websocket_needs_no_more_memory_than_a_short_one(upstream: Upstre
 # Time
 
 
-def test_the_first_event_is_not_held_up(upstream: Upstream, state: Path) -> None:
-    """A bound that only a stream held back would break; the ratio to the bare proxy is a benchmark's business."""
+def test_the_first_event_is_not_buffered(upstream: Upstream, state: Path) -> None:
+    """Only a buffered stream exceeds this bound; a benchmark measures the ratio to the bare proxy."""
     times = []
     with recording(Spy(), state) as (running, _):
         for _ in range(15):
@@ -512,7 +512,7 @@ def test_the_first_event_is_not_held_up(upstream: Upstream, state: Path) -> None
     assert statistics.median(times) < 0.1
 
 
-def test_a_fault_of_the_proxy_itself_is_told(upstream: Upstream, state: Path) -> None:
+def test_an_internal_error_of_the_proxy_is_reported(upstream: Upstream, state: Path) -> None:
     import logging
 
     with recording(Spy(), state) as (_, troubles):

@@ -68,7 +68,7 @@ def start(tmp_path: Path, port: int, code: str) -> subprocess.Popen[str]:
     )
 
 
-def test_each_call_is_told_and_on_the_tape_while_the_socket_is_open(tmp_path: Path) -> None:
+def test_each_call_is_reported_and_recorded_while_the_socket_is_open(tmp_path: Path) -> None:
     with socket_upstream(script) as port:
         running = start(tmp_path, port, CLIENT)
         assert running.stderr is not None
@@ -82,7 +82,7 @@ def test_each_call_is_told_and_on_the_tape_while_the_socket_is_open(tmp_path: Pa
         (tmp_path / "go").touch()
         out, err = running.communicate(timeout=180)
     assert (out, running.returncode) == ("It rains.\n", 0), err
-    assert err.count("x1 ") == 1, err  # what was told is not told again at the end
+    assert err.count("x1 ") == 1, err  # events that were reported already are not reported at the end
     calls = decode(read_tape(tmp_path / "a.tape").exchanges)
     assert [call.part for call in calls] == [1, 2, 3]
     assert [m.role for m in calls[2].request.messages] == ["user", "user", "assistant", "tool"]

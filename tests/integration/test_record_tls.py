@@ -62,7 +62,7 @@ def test_tls_to_a_recorded_host_is_opened(
     assert troubles == []
 
 
-def test_a_route_leads_to_a_tls_upstream(
+def test_a_route_points_to_a_tls_upstream(
     upstream: Upstream, authority: tuple[Path, ssl.SSLContext], state: Path
 ) -> None:
     spy = Spy()
@@ -74,7 +74,7 @@ def test_a_route_leads_to_a_tls_upstream(
     assert spy.named("begin")[0][1] == f"https://localhost:{upstream.port}/v1/chat/completions"
 
 
-def test_an_upstream_with_a_bad_certificate_is_not_spoken_to(upstream: Upstream, state: Path) -> None:
+def test_an_upstream_with_a_bad_certificate_is_rejected(upstream: Upstream, state: Path) -> None:
     spy = Spy()
     with recording(spy, state) as (running, troubles):
         connection = tunnel(running.port, upstream, running.variables()["SSL_CERT_FILE"])
@@ -100,7 +100,7 @@ def test_a_client_that_refuses_our_certificate_is_named(
     assert "did not accept wiretape's certificate for localhost" in troubles[0]
 
 
-def test_a_client_that_looks_at_the_certificate_after_the_handshake_and_goes_is_named(
+def test_a_client_that_rejects_the_certificate_after_the_handshake_is_reported(
     upstream: Upstream, authority: tuple[Path, ssl.SSLContext], state: Path
 ) -> None:
     """As GnuTLS has its programs do it: no alert tells the other side."""
@@ -114,7 +114,7 @@ def test_a_client_that_looks_at_the_certificate_after_the_handshake_and_goes_is_
     assert troubles == [f"{said}: most likely it did not accept wiretape's certificate"]
 
 
-def test_a_connection_that_is_opened_to_spare_after_the_host_was_asked_is_no_trouble(
+def test_a_spare_connection_to_a_recorded_host_is_not_an_error(
     upstream: Upstream, authority: tuple[Path, ssl.SSLContext], state: Path
 ) -> None:
     spy = Spy()
@@ -134,7 +134,7 @@ def test_tls_to_any_other_host_is_not_touched(
     state: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The client checks the upstream's own certificate, and succeeds: nobody stood in between."""
+    """The client verifies the upstream's own certificate, so no proxy intercepted the connection."""
     monkeypatch.setattr(hosts, "is_loopback", lambda host: host == "127.0.0.1")
     spy = Spy()
     with recording(spy, state) as (running, troubles):

@@ -1,4 +1,4 @@
-"""`wiretape record --update`: what a tape still answers is kept as it is, what drifted is asked live and replaced."""
+"""`wiretape record --update`: answers that still match stay unchanged; drifted requests are sent live and replaced."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 pytestmark = [pytest.mark.proxy, pytest.mark.slow]
-# Asks each of its arguments, one after the other, in a conversation of its own; the last word may be an exit code.
+# Sends each argument as its own conversation, in order; the last argument may be an exit code.
 AGENT = """
     import http.client, json, os, sys
     from urllib.parse import urlsplit
@@ -113,7 +113,7 @@ def agent(tmp_path: Path, state: Path, model: CountingModel) -> Agent:
     return Agent(tmp_path, environ)
 
 
-def test_only_what_drifted_is_asked_live_and_the_rest_stays_byte_for_byte(agent: Agent, model: CountingModel) -> None:
+def test_only_drifted_calls_are_sent_live_and_the_rest_stays_byte_for_byte(agent: Agent, model: CountingModel) -> None:
     agent.record("one", "stream two", "three")
     before = agent.documents
     done = agent.update("one", "stream zwei", "three", VERSION="2")
@@ -143,7 +143,7 @@ def test_only_what_drifted_is_asked_live_and_the_rest_stays_byte_for_byte(agent:
     assert (refused.returncode, agent.documents) == (1, after)
 
 
-def test_a_clock_in_the_prompt_is_no_drift_unless_the_tier_says_so(agent: Agent, model: CountingModel) -> None:
+def test_a_clock_in_the_prompt_is_drift_only_at_stricter_tiers(agent: Agent, model: CountingModel) -> None:
     agent.record("one")
     before = agent.tape.read_bytes()
     done = agent.update("one", CLOCK="2026-11-30 02:12:05")
@@ -157,7 +157,7 @@ def test_a_clock_in_the_prompt_is_no_drift_unless_the_tier_says_so(agent: Agent,
     assert model.asked == ["one", "one", "one"]
 
 
-def test_nothing_is_asked_live_where_everything_still_answers(agent: Agent, model: CountingModel) -> None:
+def test_nothing_is_sent_live_if_everything_matches(agent: Agent, model: CountingModel) -> None:
     agent.record("one", "two")
     before = agent.tape.read_bytes()
     done = agent.update("two", "one")
@@ -165,9 +165,7 @@ def test_nothing_is_asked_live_where_everything_still_answers(agent: Agent, mode
     assert model.asked == ["one", "two"]
 
 
-def test_new_calls_are_added_and_those_that_nobody_makes_any_more_are_dropped(
-    agent: Agent, model: CountingModel
-) -> None:
+def test_new_calls_are_added_and_unused_calls_are_dropped(agent: Agent, model: CountingModel) -> None:
     agent.record("one", "two")
     done = agent.update("two", "three", "two")
     assert agent.answers == ["answer 2 to: two", "answer 3 to: three", "answer 4 to: two"], done.stderr
@@ -175,7 +173,7 @@ def test_new_calls_are_added_and_those_that_nobody_makes_any_more_are_dropped(
     assert "asked once more than it was recorded" in done.stderr
 
 
-def test_a_program_that_fails_leaves_the_tape_as_it_was_unless_forced(agent: Agent) -> None:
+def test_a_failing_program_leaves_the_tape_unchanged_unless_forced(agent: Agent) -> None:
     agent.record("one")
     before = agent.tape.read_bytes()
     done = agent.update("uno", CODE="7")
@@ -185,7 +183,7 @@ def test_a_program_that_fails_leaves_the_tape_as_it_was_unless_forced(agent: Age
     assert (done.returncode, agent.answers) == (7, ["answer 3 to: uno"]), done.stderr
 
 
-def test_a_program_that_asks_nothing_leaves_the_tape_as_it_was(agent: Agent) -> None:
+def test_a_program_without_requests_leaves_the_tape_unchanged(agent: Agent) -> None:
     agent.record("one")
     before = agent.tape.read_bytes()
     done = agent.update()
@@ -193,7 +191,7 @@ def test_a_program_that_asks_nothing_leaves_the_tape_as_it_was(agent: Agent) -> 
     assert "the program made no request" in done.stderr
 
 
-def test_what_is_no_model_call_does_not_make_a_tape_drift(agent: Agent, model: CountingModel) -> None:
+def test_other_exchanges_do_not_make_a_tape_drift(agent: Agent, model: CountingModel) -> None:
     agent.record("one", "page/1")
     before = agent.tape.read_bytes()
     done = agent.update("one", "page/2")
@@ -220,7 +218,7 @@ def test_the_new_tape_may_go_elsewhere(agent: Agent) -> None:
     assert "--force replaces it" in done.stderr
 
 
-def test_what_was_updated_replays(agent: Agent, model: CountingModel) -> None:
+def test_an_updated_tape_replays(agent: Agent, model: CountingModel) -> None:
     agent.record("one", "two")
     agent.update("one", "zwei")
     asked = list(model.asked)
@@ -238,15 +236,15 @@ def test_what_was_updated_replays(agent: Agent, model: CountingModel) -> None:
         (["--update", "no.tape", "--append", "--", "true"], "use one of them"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(options: list[str], said: str, agent: Agent) -> None:
+def test_an_impossible_command_is_an_error_of_one_line(options: list[str], said: str, agent: Agent) -> None:
     done = starting.run(["record", *options], env=agent._environ, cwd=agent.tape.parent)
     assert done.returncode == 2
     assert said in done.stderr
     assert agent.files == []
 
 
-def test_through_tls_the_upstream_is_reached_for_what_drifted_only(tmp_path: Path, agent: Agent) -> None:
-    """An SDK whose base URL is in its code: only the proxy leads it here. HTTP/1 and TLS."""
+def test_through_tls_only_drifted_calls_reach_the_upstream(tmp_path: Path, agent: Agent) -> None:
+    """An SDK whose base URL is in its code: only the proxy routes it to the recorder. HTTP/1 and TLS."""
     authority, context = make_authority(tmp_path)
     environ = {**agent._environ, "SSL_CERT_FILE": str(authority)}
     with Upstream(tls=context) as upstream:

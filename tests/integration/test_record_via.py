@@ -98,7 +98,7 @@ def test_a_host_that_is_not_recorded_is_tunnelled_untouched(
     assert spy.calls == [("bypassed", "models.invalid")]
 
 
-def test_loopback_and_no_proxy_go_around_it(
+def test_loopback_and_no_proxy_bypass_it(
     corporate: CorporateProxy, authority: tuple[Path, ssl.SSLContext], state: Path
 ) -> None:
     spy = Spy()

@@ -52,7 +52,7 @@ def wiretape(*arguments: str | Path, cwd: Path | None = None) -> subprocess.Comp
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=QUIET, cwd=cwd, timeout=60)
 
 
-def test_a_program_gets_its_answers_and_the_summary_says_so(tape: Path) -> None:
+def test_a_program_gets_its_answers_and_the_summary_counts_them(tape: Path) -> None:
     done = wiretape("replay", tape, "--", sys.executable, "-c", ASK, "at 15:05:30", "second")
     assert (done.returncode, done.stdout) == (0, "one\ntwo\n")
     assert "played      2 calls (2 exact)" in done.stderr
@@ -77,7 +77,7 @@ def test_a_miss_makes_the_exit_code_3_although_the_program_swallows_it(tape: Pat
         assert part in done.stderr
 
 
-def test_the_programs_own_exit_code_goes_first(tape: Path) -> None:
+def test_the_programs_own_exit_code_takes_precedence(tape: Path) -> None:
     program = ASK + "sys.exit(7)"
     assert wiretape("replay", tape, "--", sys.executable, "-c", program, "third").returncode == 7
     assert wiretape("replay", tape, "--", sys.executable, "-c", program, "second").returncode == 7
@@ -106,21 +106,21 @@ def test_patterns_of_the_project_are_masked(tape: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "two\n")
 
 
-def test_a_run_that_played_nothing_is_no_passed_replay_and_says_what_to_check(tape: Path) -> None:
+def test_a_replay_without_requests_fails_with_a_hint(tape: Path) -> None:
     done = wiretape("replay", tape, "--", sys.executable, "-c", "print('hello')")
     assert (done.returncode, done.stdout) == (3, "hello\n")
     assert "No model call reached the replay server; nothing of the tape was played (exit\ncode 3)." in done.stderr
     assert "_BASE_URL" in done.stderr
 
 
-def test_a_program_that_fails_before_any_call_is_named_and_keeps_its_code(tape: Path) -> None:
+def test_a_program_that_fails_before_any_call_is_reported_and_keeps_its_exit_code(tape: Path) -> None:
     done = wiretape("replay", tape, "--", sys.executable, "-c", "import sys; sys.exit(5)")
     assert done.returncode == 5
     assert done.stderr.splitlines()[-1] == f"{Path(sys.executable).name} exited with 5 before any call reached wiretape"
     assert "No model call" not in done.stderr
 
 
-def test_a_program_that_speaks_tls_past_its_base_url_has_missed(tape: Path) -> None:
+def test_tls_that_bypasses_the_base_url_is_a_miss(tape: Path) -> None:
     program = """
 import httpx
 for host in ("api.deepseek.com", "api.deepseek.com", "telemetry.example.com"):
@@ -142,7 +142,7 @@ for host in ("api.deepseek.com", "api.deepseek.com", "telemetry.example.com"):
     assert "--pass api.deepseek.com" not in done.stderr
 
 
-def test_a_miss_prints_the_whole_command_that_mends_it_on_one_line(tape: Path) -> None:
+def test_a_miss_prints_the_command_that_fixes_it_on_one_line(tape: Path) -> None:
     program = tape.parent / "my agent.py"
     program.write_text(ASK)
     done = wiretape("replay", tape, "--", sys.executable, program, "third")
@@ -205,7 +205,7 @@ def test_bad_input_is_one_clear_line(tape: Path, tmp_path: Path, arguments: list
     ("name", "why"),
     [("no/report.json", "does not exist"), ("two.tape/report.json", "does not exist"), ("", "directory")],
 )
-def test_a_report_that_cannot_be_written_is_said_so_before_the_program_runs(tape: Path, name: str, why: str) -> None:
+def test_an_unwritable_report_is_an_error_before_the_program_runs(tape: Path, name: str, why: str) -> None:
     file = tape.parent / name
     done = wiretape("replay", tape, "--report", file, "--", sys.executable, "-c", "print('ran')")
     assert (done.returncode, done.stdout) == (2, "")
@@ -213,7 +213,7 @@ def test_a_report_that_cannot_be_written_is_said_so_before_the_program_runs(tape
     assert why in done.stderr
 
 
-def test_a_port_in_use_is_said_so(tape: Path) -> None:
+def test_a_port_in_use_is_reported(tape: Path) -> None:
     from wiretape.adapters.http1.server import listen
 
     with listen() as taken:
@@ -225,7 +225,7 @@ def test_a_port_in_use_is_said_so(tape: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_tape_that_is_too_old_is_warned_of_or_refused(tape: Path) -> None:
+def test_an_old_tape_causes_a_warning_or_an_error(tape: Path) -> None:
     program = ("--", sys.executable, "-c", ASK, "second")
     told = f"wiretape: {tape} was recorded "
     warned = wiretape("replay", tape, "--max-age", "1h", *program)

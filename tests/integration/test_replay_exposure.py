@@ -81,7 +81,7 @@ def test_a_foreign_page_reads_no_recorded_answer(lines: str, option: str, way: s
         "host: localhost\r\norigin: https://app.example",
     ],
 )
-def test_what_is_of_this_machine_recorded_or_allowed_is_answered(lines: str) -> None:
+def test_local_recorded_and_allowed_names_are_answered(lines: str) -> None:
     options = {"allow_hosts": ["*.corp.example"], "allow_origins": ["https://app.example"]}
     with ReplayServer(recorded(), **options) as running:
         said = spoken(running.port, lines.format(port=running.port))

@@ -1,6 +1,6 @@
 """Injected faults and recorded failures as real SDKs meet them: what they raise, how often they ask, what they get.
 
-Pauses, too: they end when the client goes, and there are none where none were asked for.
+Pauses end when the client leaves, and happen only where a fault requires them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from wiretape.tape.redaction import Redactor
 openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
 anthropic = pytest.importorskip("anthropic", reason="the anthropic SDK is not installed")
 
-# What SDKs raise when a stream breaks off or stalls: their own error, or the one of the library that they stand on.
+# The exceptions of SDKs when a stream is cut or stalls: their own, or their HTTP library's.
 BROKEN: list[type[Exception]] = [openai.APIConnectionError, anthropic.APIConnectionError, httpx.TransportError]
 with suppress(ImportError):
     import httpx2
@@ -180,7 +180,7 @@ def test_anthropic_retries_an_error_and_gets_the_recorded_answer(status: int) ->
         assert running.asked == [fault, "call 1"]
 
 
-def test_openai_gives_up_after_its_retries_and_raises_what_was_injected() -> None:
+def test_openai_raises_the_injected_fault_after_its_retries() -> None:
     fault = f"429@1:times=9:{SOON}"
     recorded = exchange(1, HI, "one", url=OPENAI)
     with replaying(recorded, faults=(fault,)) as running, openai_client(running, max_retries=2) as client:
@@ -192,7 +192,7 @@ def test_openai_gives_up_after_its_retries_and_raises_what_was_injected() -> Non
         assert [named.call for named in running.replay.report().left_over] == [1]
 
 
-def test_anthropic_gives_up_after_its_retries_and_raises_what_was_injected() -> None:
+def test_anthropic_raises_the_injected_fault_after_its_retries() -> None:
     fault = f"529@1:times=9:{SOON}"
     recorded = exchange(1, ASKED, message("one"), url=ANTHROPIC)
     with replaying(recorded, faults=(fault,)) as running, anthropic_client(running, max_retries=1) as client:
@@ -239,7 +239,7 @@ def test_anthropic_raises_where_a_stream_breaks_off_and_does_not_ask_again(fault
         assert words_of_anthropic(client, []) == ["one ", "two"]
 
 
-def test_an_answer_that_is_cut_before_its_end_is_asked_for_again() -> None:
+def test_a_client_retries_an_answer_that_is_cut() -> None:
     recorded = exchange(1, HI, "one", url=OPENAI)
     with replaying(recorded, faults=("cut@1",)) as running, openai_client(running) as client:
         assert ask_openai(client) == "one"
@@ -308,7 +308,7 @@ def test_a_stall_within_a_stream_runs_into_the_clients_time_limit() -> None:
         assert got == ["one "]
 
 
-def test_a_stall_with_an_end_goes_on() -> None:
+def test_a_bounded_stall_continues() -> None:
     recorded = exchange(1, STREAMED, WORDS, url=OPENAI)
     with replaying(recorded, faults=("stall@1:event=2:for=300ms",)) as running, openai_client(running) as client:
         times = []
@@ -400,7 +400,7 @@ class Written(asyncio.Transport):
 
 
 async def answered(handler: ReplayHandler, body: dict[str, Any]) -> list[bytes]:
-    """What is written for a request that takes more than one write."""
+    """The bytes of a request that takes more than one write."""
     connection = HttpConnection(handler, set())
     connection.transport = transport = Written()
     json_headers = Headers([("content-type", "application/json")])
@@ -452,7 +452,7 @@ def test_a_recorded_cut_stream_and_the_attempt_after_it_replay_in_order() -> Non
         assert running.asked == ["call 1", "call 2"]
 
 
-def test_faults_go_before_recorded_failures() -> None:
+def test_faults_take_precedence_over_recorded_failures() -> None:
     limited = response({"error": {"message": "slow down", "type": "rate_limit_error"}}, 429, retry_after_ms="1")
     recorded = [exchange(1, HI, limited, url=OPENAI), exchange(2, HI, "one", url=OPENAI)]
     faults = (f"500@1:{SOON}", f"503@2:{SOON}")
@@ -524,7 +524,7 @@ def test_requests_meets_faults_in_process() -> None:
     assert len(replay.report.injected) == 4
 
 
-def test_a_wrong_fault_is_said_so_before_the_context_opens() -> None:
+def test_a_wrong_fault_is_an_error_before_the_context_opens() -> None:
     with pytest.raises(UsageError, match="there is no fault 'explode'"):
         wiretape.replay("a.tape", faults=["explode@1"])
 
@@ -561,7 +561,7 @@ def run_wiretape(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_the_command_line_injects_and_tells_of_it(tape: Path, tmp_path: Path) -> None:
+def test_the_command_line_injects_faults_and_reports_them(tape: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     faults = ("--fault", "429@1", "--fault", "500@*:times=9")
     done = run_wiretape("replay", tape, *faults, "--report", report, "--", sys.executable, "-c", PROGRAM)
@@ -582,7 +582,7 @@ def test_the_command_line_injects_and_tells_of_it(tape: Path, tmp_path: Path) ->
         ("429@7", "has no call 7\n  there are: 1\n"),
     ],
 )
-def test_a_wrong_fault_is_said_so_before_anything_runs(tape: Path, spec: str, part: str) -> None:
+def test_a_wrong_fault_is_an_error_before_anything_runs(tape: Path, spec: str, part: str) -> None:
     done = run_wiretape("replay", tape, "--fault", spec, "--", sys.executable, "-c", "print('ran')")
     assert (done.returncode, done.stdout) == (2, "")
     assert part in done.stderr

@@ -95,7 +95,7 @@ def test_a_loop_of_two_calls_with_a_signature() -> None:
     assert not replay.misses
 
 
-def test_the_sdk_shows_a_miss_in_its_own_error() -> None:
+def test_the_sdk_raises_a_miss_as_its_own_error() -> None:
     with replaying(exchange(1, asks(user("hi")), response(said({"text": "one"})), url=PLAIN)) as (replay, client):
         with pytest.raises(genai.errors.ClientError) as raised:
             client.models.generate_content(model="gemini-9", contents="something else")

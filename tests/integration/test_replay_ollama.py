@@ -92,7 +92,7 @@ def test_a_miss_is_shown() -> None:
     assert len(replay.misses) == 1
 
 
-def test_a_program_that_sets_nothing_is_led_here_by_its_proxy() -> None:
+def test_a_program_without_settings_is_routed_by_its_proxy() -> None:
     asked = {"model": "m", "messages": [HI], "tools": [], "stream": False}
     plain = response({**ANSWER, "message": {"role": "assistant", "content": "Hello"}})
     code = "import ollama; print(ollama.chat(model='m', messages=[{'role': 'user', 'content': 'hi'}]).message.content)"

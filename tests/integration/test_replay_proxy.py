@@ -74,7 +74,7 @@ def test_two_identical_requests_in_tls_get_both_answers_in_order_and_a_third_is_
     assert [one.reason for one in replay.report().missed] == ["already played"]
 
 
-def test_a_miss_and_a_stray_in_tls_are_what_they_are_at_the_server(state: Path) -> None:
+def test_a_miss_and_a_stray_in_tls_equal_those_at_the_server(state: Path) -> None:
     replay = session(exchange(1, HI, "one"))
     with opening(replay, state) as (running, trust, _), client(running, trust) as asking:
         missed = asking.post(CHAT, json=chat(user("other")))
@@ -87,7 +87,7 @@ def test_a_miss_and_a_stray_in_tls_are_what_they_are_at_the_server(state: Path) 
     assert [one.what for one in replay.report().strayed] == ["GET telemetry.example.org/collect"]
 
 
-def test_a_stream_comes_event_by_event_at_its_recorded_pace(state: Path) -> None:
+def test_a_stream_is_sent_event_by_event_at_its_recorded_pace(state: Path) -> None:
     replay = session(exchange(1, STREAMED, stream(*FRAMES, ms=[0, 200, 400, 600, 800])))
     with (
         opening(replay, state, pace=1) as (running, trust, _),
@@ -102,7 +102,7 @@ def test_a_stream_comes_event_by_event_at_its_recorded_pace(state: Path) -> None
 
 
 @pytest.mark.slow
-def test_http_2_is_spoken_with_clients_that_do_and_many_streams_at_once_wait_for_none_of_them(state: Path) -> None:
+def test_http_2_serves_many_concurrent_streams_independently(state: Path) -> None:
     """A dozen calls on one connection, none of which ends before all have begun."""
     from h2 import events as h2
 
@@ -128,7 +128,7 @@ def test_http_2_is_spoken_with_clients_that_do_and_many_streams_at_once_wait_for
     assert [played.tier for played in replay.report().played] == ["exact"] * len(bodies)
 
 
-def test_a_stream_that_broke_off_is_reset_over_http_2_and_the_others_go_on(state: Path) -> None:
+def test_a_cut_stream_is_reset_over_http_2_and_the_others_continue(state: Path) -> None:
     from h2 import events as h2
 
     broken = exchange(1, STREAMED, stream(*FRAMES), ended=Ended.UPSTREAM_CLOSED)
@@ -181,7 +181,7 @@ def test_a_websocket_in_tls_is_played_with_its_close(state: Path) -> None:
     assert [played.tier for played in replay.report().played] == ["exact"]
 
 
-def test_a_websocket_miss_in_tls_is_told_at_once(state: Path) -> None:
+def test_a_websocket_miss_in_tls_is_reported_immediately(state: Path) -> None:
     pytest.importorskip("websockets", reason="websockets is not installed")
     from websockets.exceptions import ConnectionClosed
 
@@ -225,7 +225,7 @@ def test_a_websocket_in_tls_breaks_off_and_the_next_one_gets_the_answer(state: P
     ],
 )
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # mitmproxy may drop a connection that both sides reset
-def test_faults_are_what_they_are_at_the_server(state: Path, fault: str, error: type[Exception]) -> None:
+def test_faults_equal_those_at_the_server(state: Path, fault: str, error: type[Exception]) -> None:
     replay = session(exchange(1, STREAMED, stream(*FRAMES)), faults=(parse_fault(fault),))
     with opening(replay, state) as (running, trust, _):
         got: list[bytes] = []
@@ -284,7 +284,7 @@ def test_an_error_and_an_endless_stall_are_too(state: Path) -> None:
         assert asking.post(CHAT, json=STREAMED).content == "".join(FRAMES).encode()
 
 
-def test_what_was_never_answered_is_not_answered_by_anyone_else(state: Path) -> None:
+def test_an_unanswered_recorded_request_gets_no_other_answer(state: Path) -> None:
     """Not by a page of the proxy's own: the connection ends."""
     unreachable = exchange(1, HI, None, ended=Ended.UPSTREAM_UNREACHABLE)
     replay = session(unreachable)
@@ -304,7 +304,7 @@ def test_large_requests_and_answers_pass_whole(state: Path) -> None:
         assert asking.post(CHAT, json=chat(user(big))).json() == {"text": big}
 
 
-def test_a_miss_in_tls_is_raised_by_an_sdk_at_once_and_not_asked_again(state: Path) -> None:
+def test_an_sdk_raises_a_miss_in_tls_without_a_retry(state: Path) -> None:
     openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
     replay = session(exchange(1, HI, "one"))
     with opening(replay, state) as (running, trust, _):
@@ -319,7 +319,7 @@ def test_a_miss_in_tls_is_raised_by_an_sdk_at_once_and_not_asked_again(state: Pa
     assert [one.reason for one in replay.report().missed] == ["never recorded"]
 
 
-def test_recorded_pauses_in_tls_end_when_the_client_goes(state: Path) -> None:
+def test_recorded_pauses_in_tls_end_with_the_client(state: Path) -> None:
     began = time.monotonic()
     replay = session(exchange(1, STREAMED, stream(*FRAMES, ms=[0, 3_600_000, 7_200_000, 7_200_000, 7_200_000])))
     with (
@@ -332,8 +332,8 @@ def test_recorded_pauses_in_tls_end_when_the_client_goes(state: Path) -> None:
     assert [played.tier for played in replay.report().played] == ["exact"]
 
 
-def test_a_host_that_is_let_through_is_not_opened(state: Path, tmp_path: Path) -> None:
-    """Its client checks the host's own certificate, and succeeds: nobody stands in between."""
+def test_the_tls_of_an_allowed_host_is_not_intercepted(state: Path, tmp_path: Path) -> None:
+    """The client verifies the host's own certificate, so no proxy intercepts the connection."""
     ca, context = make_authority(tmp_path)
     replay = session(exchange(1, HI, "one"))
     with (
@@ -345,7 +345,7 @@ def test_a_host_that_is_let_through_is_not_opened(state: Path, tmp_path: Path) -
     assert replay.report().passed == {f"localhost:{upstream.port}": 1}
 
 
-def test_where_it_was_not_asked_for_only_hosts_of_models_are_opened(state: Path) -> None:
+def test_by_default_only_hosts_of_models_are_intercepted(state: Path) -> None:
     replay = session(exchange(1, HI, "one"))
     with opening(replay, state, everything=False) as (running, trust, _), client(running, trust) as asking:
         with pytest.raises(httpx.ProxyError, match="403"):
@@ -356,7 +356,7 @@ def test_where_it_was_not_asked_for_only_hosts_of_models_are_opened(state: Path)
     assert [one.reason for one in replay.report().missed] == ["already played"]
 
 
-def test_a_client_that_does_not_trust_the_certificate_has_missed_and_is_told_why(state: Path) -> None:
+def test_a_client_that_rejects_the_certificate_counts_as_a_miss_with_a_reason(state: Path) -> None:
     seen: list[Outcome] = []
     replay = session(exchange(1, HI, "one"))
     distrusting = ssl.create_default_context()
@@ -372,7 +372,7 @@ def test_a_client_that_does_not_trust_the_certificate_has_missed_and_is_told_why
     assert [type(outcome) for outcome in seen] == [Miss]
 
 
-def test_a_client_that_only_goes_away_has_missed_nothing(state: Path) -> None:
+def test_a_client_that_disconnects_is_not_a_miss(state: Path) -> None:
     replay = session(exchange(1, HI, "one"))
     with opening(replay, state) as (running, trust, _):
         tunnel(running, HOST).close()
@@ -381,7 +381,7 @@ def test_a_client_that_only_goes_away_has_missed_nothing(state: Path) -> None:
     assert (replay.report().missed, replay.report().strayed) == ((), ())
 
 
-def test_what_is_no_http_leads_nowhere_and_is_listed(state: Path) -> None:
+def test_connections_without_http_are_refused_and_listed(state: Path) -> None:
     replay = session(exchange(1, HI, "one"))
     with opening(replay, state) as (running, _, _told), tunnel(running, "db.example.org", 5432) as raw:
         raw.sendall(b"\x00\x00\x00\x08\x04\xd2\x16\x2f" * 4)
@@ -392,7 +392,7 @@ def test_what_is_no_http_leads_nowhere_and_is_listed(state: Path) -> None:
     ]
 
 
-def test_a_proxy_that_cannot_be_started_lets_nothing_past(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_cannot_start_forwards_nothing(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from wiretape.adapters.mitm.tls_interception import LazyReplayProxy
 
     def fails(opener: object) -> None:
@@ -469,14 +469,14 @@ def test_a_program_whose_address_cannot_be_changed_just_works(tape: Path, state:
 
 
 @pytest.mark.slow
-def test_its_miss_makes_the_exit_code_3_although_it_swallows_it(tape: Path, state: Path) -> None:
+def test_a_swallowed_miss_makes_the_exit_code_3(tape: Path, state: Path) -> None:
     done = wiretape(state, "replay", "--proxy", tape, "--", sys.executable, "-c", STUBBORN, "hi", "other")
     assert (done.returncode, done.stdout) == (3, "one\nwiretape_miss\n"), done.stderr
     assert "differs from its start at messages[0].content" in done.stderr
 
 
 @pytest.mark.slow
-def test_without_a_program_it_serves_as_a_proxy_on_the_port_that_was_asked_for(tape: Path, state: Path) -> None:
+def test_without_a_program_it_serves_as_a_proxy_on_the_given_port(tape: Path, state: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "wiretape", "replay", "--proxy", "--port", str(port), str(tape)]

@@ -104,7 +104,7 @@ def test_a_stream_is_replayed_event_by_event() -> None:
     assert got == ["Hel", "lo", None]
 
 
-def test_a_streamed_function_call_comes_back_whole() -> None:
+def test_a_streamed_function_call_is_decoded_whole() -> None:
     def call(arguments: str, **more: Any) -> dict[str, Any]:
         return {
             "tool_calls": [{"index": 0, "function": {"arguments": arguments, **more}, "type": "function", "id": "c1"}]
@@ -126,7 +126,7 @@ def test_a_streamed_function_call_comes_back_whole() -> None:
     assert "".join(part.arguments for part in parts) == '{"city": "北京"}'
 
 
-def test_events_come_at_their_recorded_pace_when_asked_for() -> None:
+def test_events_are_sent_at_their_recorded_pace_on_request() -> None:
     asked = chat(user("hi"), stream=True)
     recorded = exchange(1, asked, stream(delta("a"), delta("b"), "data: [DONE]\n\n", ms=[0, 300, 300]), url=OPENAI)
     with replaying(recorded, pace=1) as (_, variables), openai_client(variables) as client:
@@ -158,7 +158,7 @@ def test_cached_tokens_are_replayed() -> None:
     assert answer.usage.cache_read_input_tokens == 250
 
 
-def test_a_recorded_429_is_retried_by_the_sdk_as_it_was() -> None:
+def test_an_sdk_retries_a_recorded_429_as_it_did_when_recorded() -> None:
     limited = response({"error": {"message": "slow down", "type": "rate_limit_error"}}, status=429, retry_after_ms="1")
     recorded = [exchange(1, chat(user("hi")), limited, url=OPENAI), exchange(2, chat(user("hi")), "ok", url=OPENAI)]
     with replaying(*recorded) as (replay, variables), openai_client(variables) as client:
@@ -166,7 +166,7 @@ def test_a_recorded_429_is_retried_by_the_sdk_as_it_was() -> None:
     assert [played.answer.call for played in replay.report().played] == [1, 2]
 
 
-def test_a_recorded_broken_connection_is_retried_by_the_sdk_as_it_was() -> None:
+def test_an_sdk_retries_a_recorded_broken_connection() -> None:
     gone = exchange(1, chat(user("hi")), None, url=OPENAI, ended=Ended.UPSTREAM_UNREACHABLE)
     with (
         replaying(gone, exchange(2, chat(user("hi")), "ok", url=OPENAI)) as (replay, variables),

@@ -1,4 +1,4 @@
-"""A sealed replay: whoever goes straight to an address meets the tape there, or is refused and named."""
+"""A sealed replay: direct connections to an address are answered from the tape, or refused and reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 ASKED = chat(user("hi"))
 URL = "http://models.example.com/v1/chat/completions"
-# What obeys no variable: arguments are an address and what is sent there first; all that comes is printed.
+# A client that ignores all variables: sends its second argument to the address in the first, and prints the answer.
 STRAIGHT = """
 import socket, sys
 for host, port, said in zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3]):
@@ -94,7 +94,7 @@ def database() -> Iterator[int]:
     listening.close()
 
 
-def test_what_goes_straight_to_a_recorded_host_is_answered_there_and_counted() -> None:
+def test_direct_connections_to_a_recorded_host_are_answered_and_counted() -> None:
     replay = recorded()
     with sealed(replay) as running:
         said = straight(running, "models.example.com", "80", request("models.example.com"))
@@ -104,20 +104,20 @@ def test_what_goes_straight_to_a_recorded_host_is_answered_there_and_counted() -
     assert ([played.tier for played in report.played], report.missed, report.strayed) == (["exact"], (), ())
 
 
-def test_a_fault_comes_through_as_it_does_by_the_base_url() -> None:
+def test_a_fault_through_the_proxy_equals_a_fault_by_base_url() -> None:
     with sealed(recorded(faults=(parse_fault("reset@1"),))) as running:
         said = straight(running, *("models.example.com", "80", request("models.example.com")) * 2)
     assert said[:2] == ["Connection reset by peer", "HTTP/1.1 200 OK"]
 
 
-def test_a_host_that_is_known_by_its_address_alone_is_told_by_what_is_said_to_it() -> None:
+def test_a_host_known_only_by_its_address_is_identified_by_its_requests() -> None:
     with sealed(recorded()) as running:
         said = straight(running, "192.0.2.1", "80", request("models.example.com"))
     assert said[0] == "HTTP/1.1 200 OK"
     assert running.intercepted == {"models.example.com:80": 1}
 
 
-def test_all_that_is_tried_beside_is_refused_at_once_and_named() -> None:
+def test_other_connections_are_refused_immediately_and_reported() -> None:
     replay = recorded("http://models.example.com:8000/v1/chat/completions")
     with sealed(replay) as running:
         said = straight(
@@ -168,7 +168,7 @@ def test_a_name_with_a_search_domain_behind_it_is_known_as_well(
     assert [missed.what for missed in replay.report().missed] == ["connection to models.example.com:8000"]
 
 
-def test_what_waits_for_a_server_of_its_own_is_not_told_of_it() -> None:
+def test_a_library_with_its_own_server_is_not_reported() -> None:
     replay = recorded("http://127.0.0.1:8137/v1/chat/completions")
     with sealed(replay) as running:
         said = straight(running, "127.0.0.1", "8138", "", "localhost", "8137", "")
@@ -178,7 +178,7 @@ def test_what_waits_for_a_server_of_its_own_is_not_told_of_it() -> None:
     assert [(stray.what, stray.note) for stray in replay.report().strayed] == [("connection to 127.0.0.1:8137", note)]
 
 
-def test_what_pass_names_is_reached_from_inside_also_where_the_server_speaks_first() -> None:
+def test_allowed_hosts_are_reached_from_inside_also_if_the_server_sends_first() -> None:
     replay = recorded()
     with database() as port, sealed(replay, let_through=[f"127.0.0.1:{port}"]) as running:
         said = straight(running, *("127.0.0.1", str(port), "queries") * 2, "other.example.com", str(port), "")
@@ -194,7 +194,7 @@ def test_localhost_may_be_passed_by_that_name() -> None:
     assert replay.report().passed == {f"localhost:{port}": 2}
 
 
-def test_a_host_that_is_let_through_and_not_reached_is_told_of() -> None:
+def test_an_allowed_host_that_is_unreachable_is_reported() -> None:
     told: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -209,7 +209,7 @@ def test_ports_of_the_web_and_those_that_pass_names_are_met() -> None:
     assert intercepted_ports(globs) == (80, 443, 5432, 6379)
 
 
-def test_a_client_of_tls_is_told_that_it_was_refused() -> None:
+def test_a_tls_client_gets_the_refusal_as_a_response() -> None:
     code = """
 import socket, ssl
 try:
@@ -231,7 +231,7 @@ except ssl.SSLError as error:
 
 @pytest.mark.proxy
 @pytest.mark.skipif(why_not() is not None, reason="opening TLS needs mitmproxy (Python 3.12 or later)")
-def test_in_tls_too_where_it_can_be_opened(tmp_path: Path) -> None:
+def test_tls_is_intercepted_where_possible(tmp_path: Path) -> None:
     from wiretape.adapters.mitm.tls_interception import authority
 
     code = """
@@ -250,7 +250,7 @@ print(json.load(talking.getresponse())["choices"][0]["message"]["content"])
     assert replay.report().missed == ()
 
 
-def test_a_program_in_it_ends_as_it_would_outside() -> None:
+def test_a_sealed_program_exits_as_it_would_outside() -> None:
     need_sealing()
     with sealed(recorded()) as running:
         assert running.sealed_network is not None
@@ -261,7 +261,7 @@ def test_a_program_in_it_ends_as_it_would_outside() -> None:
     assert codes == [7, 137]
 
 
-def test_the_command_seals_its_program_and_says_what_was_led_here(tmp_path: Path) -> None:
+def test_the_command_seals_its_program_and_reports_intercepted_connections(tmp_path: Path) -> None:
     need_sealing()
     tape = Path(__file__).parents[2] / "captures" / "introduction.tape"
     (tmp_path / "pyproject.toml").write_text("[tool.wiretape]\nsealed = true\n")

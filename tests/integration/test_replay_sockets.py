@@ -84,7 +84,7 @@ def test_openai_s_responses_connect_gets_its_recorded_responses() -> None:
     assert [(call.number, call.frames[0]) for call in told if call is not None] == [(1, 1), (2, 8)]
 
 
-def test_calls_of_an_opened_connection_that_nobody_asked_for_are_left_over() -> None:
+def test_unrequested_calls_of_an_opened_connection_are_left_over() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"), replace(two_calls(), number=2))
     with ReplayServer(replay) as replaying, dial(replaying) as talk:
         ask(talk, create("hi")[1])
@@ -106,7 +106,7 @@ def test_frames_of_the_server_wait_for_the_client_s_earlier_ones_and_pings_are_a
         assert hear(talk, 2) == ["after both", b"\x00\xff"]
 
 
-def test_a_server_that_speaks_first_is_played_at_once() -> None:
+def test_a_server_that_sends_first_is_played_immediately() -> None:
     replay = session(socket([("server", "welcome"), ("client", "thanks"), ("server", "bye")]))
     with ReplayServer(replay) as replaying, dial(replaying) as talk:
         assert hear(talk) == ["welcome"]
@@ -124,7 +124,7 @@ def test_an_offer_to_compress_is_declined(offers: str | None) -> None:
         assert hear(talk) == [text]
 
 
-def test_a_subprotocol_is_agreed_on_only_where_it_was_recorded_and_is_offered() -> None:
+def test_a_subprotocol_is_negotiated_only_if_recorded_and_offered() -> None:
     from wiretape.model.http import Headers, Response
 
     spoken = socket([("client", "a"), ("server", "b")])
@@ -158,7 +158,7 @@ def test_a_connection_that_broke_off_breaks_off_again() -> None:
     assert closed.value.rcvd is None  # no close frame came
 
 
-def test_a_message_that_was_not_recorded_is_a_miss_that_is_told_at_once() -> None:
+def test_an_unrecorded_message_is_a_miss_that_is_reported_immediately() -> None:
     seen: list[Outcome] = []
     replay = session(two_calls())
     with ReplayServer(replay, on_outcome=seen.append) as replaying, dial(replaying) as talk:
@@ -195,7 +195,7 @@ def test_a_second_connection_where_one_was_recorded_is_a_miss_before_it_opens() 
     assert b"already played" in refused.value.response.body
 
 
-def test_connections_that_are_open_at_once_get_each_its_own_recording() -> None:
+def test_concurrent_connections_get_separate_recordings() -> None:
     """Subagents open a socket each, before the first of them has said a word."""
     every = [socket([("client", f"agent {n}"), ("server", f"for {n}")], number=n) for n in (1, 2, 3)]
     twins = [socket([("client", "same"), ("server", f"twin {n}")], number=n) for n in (4, 5)]
@@ -210,7 +210,7 @@ def test_connections_that_are_open_at_once_get_each_its_own_recording() -> None:
     assert replay.report().sockets == 0
 
 
-def test_recorded_pauses_are_kept_at_pace_1_and_end_when_the_client_goes() -> None:
+def test_recorded_pauses_are_kept_at_pace_1_and_end_with_the_client() -> None:
     said: Sequence[Any] = [("client", "a"), *(("server", f"{n}") for n in range(30))]  # 10 ms each
     replay = session(socket(said), socket([("client", "b"), ("server", "x")], number=2))
     with ReplayServer(replay, pace=1) as replaying, dial(replaying) as talk:
@@ -237,7 +237,7 @@ def test_bytes_that_are_no_frames_end_the_connection_only() -> None:
                 "sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
             )
             assert raw.recv(4096).startswith(b"HTTP/1.1 101 ")
-            raw.sendall(b"\xc1\x01\x00")  # compressed, which nobody agreed on
+            raw.sendall(b"\xc1\x01\x00")  # compressed without negotiation
             assert raw.recv(4096)[2:4] == (1002).to_bytes(2, "big")
         with dial(replaying) as talk:
             ask(talk, "a")
@@ -245,7 +245,7 @@ def test_bytes_that_are_no_frames_end_the_connection_only() -> None:
     assert isinstance(replay, ReplaySession)
 
 
-def test_each_message_can_be_held_by_whoever_interposes() -> None:
+def test_an_interposer_can_hold_each_message() -> None:
     held: list[tuple[bytes, type[Outcome]]] = []
 
     async def interpose(request: LiveRequest, outcome: Outcome) -> Outcome:
@@ -286,7 +286,7 @@ def test_a_socket_that_was_recorded_without_tls_is_played_through_the_proxy_port
     assert replay.report().passed == {}
 
 
-# -- faults, and answers given again
+# -- faults, and repeated answers
 
 
 def faulty(*faults: str, **options: Any) -> ReplaySession:
@@ -304,7 +304,7 @@ def at_second_call(replaying: ReplayServer, talk: ClientConnection) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:connect.. must be used as a context manager:DeprecationWarning")  # the SDK does not
-def test_openai_s_connection_gets_a_refusal_as_an_event_and_the_answer_when_it_asks_again() -> None:
+def test_openais_connection_gets_a_refusal_event_and_then_the_answer() -> None:
     seen: list[Outcome] = []
     replay = faulty("429@2:after=10ms")
     with ReplayServer(replay, on_outcome=seen.append) as replaying:
@@ -360,7 +360,7 @@ def masked(text: str) -> bytes:
     return head + bytes(4) + data
 
 
-def test_a_stalled_connection_says_nothing_more_and_a_new_one_gets_the_answer() -> None:
+def test_a_stalled_connection_stays_silent_and_a_new_one_gets_the_answer() -> None:
     replay = faulty("stall@2:event=1")
     with ReplayServer(replay) as replaying:
         with dial(replaying, ping_interval=None, close_timeout=0.1) as talk:
@@ -386,7 +386,7 @@ def test_a_refused_handshake_is_an_http_answer_and_the_next_one_opens() -> None:
             hear(talk, 6)
 
 
-def test_a_slow_call_takes_its_time_and_a_stall_with_an_end_goes_on() -> None:
+def test_a_slow_call_is_slow_and_a_bounded_stall_continues() -> None:
     for fault, least in (("slow@1:x5", 6 * 0.05), ("stall@1:for=300ms", 0.3)):
         with ReplayServer(faulty(fault)) as replaying, dial(replaying) as talk:
             began = time.monotonic()
@@ -414,7 +414,7 @@ def taped(*exchanges: Exchange) -> Tape:
 
 
 @pytest.mark.parametrize("fault", ["cut@2:event=1", "reset@2:event=1", "stall@2:event=1"])
-def test_in_process_a_connection_breaks_off_at_once_and_a_new_one_goes_on(fault: str) -> None:
+def test_in_process_a_connection_breaks_immediately_and_a_new_one_continues(fault: str) -> None:
     """A stall without an end, too: the library may have no time limit."""
     with wiretape.replay(taped(two_calls()), faults=[fault]) as replay:
         with connect("wss://api.example.com/v1/responses") as talk:
@@ -432,7 +432,7 @@ def test_in_process_a_connection_breaks_off_at_once_and_a_new_one_goes_on(fault:
     assert replay.report.left_over == ()
 
 
-def test_in_process_pings_are_answered_during_a_pause_which_ends_when_the_client_goes() -> None:
+def test_in_process_pings_are_answered_during_a_pause_that_ends_with_the_client() -> None:
     faults = ["stall@1:event=1:for=60m"]
     with (
         wiretape.replay(taped(two_calls()), faults=faults),

@@ -59,14 +59,14 @@ def test_a_tape_is_replaced_only_once_an_answer_has_come(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["made.tape"]
 
 
-def test_a_tape_without_model_calls_says_what_to_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tape_without_model_calls_gets_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with wiretape.record(tmp_path / "x.tape"):
         wiretape.tool(len)([1])
     assert main(["rerun", str(tmp_path / "x.tape")]) == 2
     assert "has no model calls to rerun" in capsys.readouterr().err
 
 
-def test_json_tells_every_call(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_lists_every_call(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rerun", str(TWO_TOOLS), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["equal"], report["live"], report["stopped"]) == (True, None, [])
@@ -75,7 +75,7 @@ def test_json_tells_every_call(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["route-two-tools", "subagents", "clock-thinking"])
-def test_the_same_model_live_gives_an_equal_run_and_a_tape_of_it(
+def test_the_same_model_live_produces_an_equal_run_and_its_tape(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = tmp_path / "new.tape"
@@ -115,7 +115,9 @@ def test_a_new_tape_that_is_incomplete_gives_exit_code_4(
         assert main(["rerun", str(TWO_TOOLS), "--base-url", upstream.url]) == 0
 
 
-def test_another_model_parts_and_the_table_says_where(scripted: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_model_diverges_and_the_table_shows_where(
+    scripted: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
     scripted.answers = [says("It will be fine."), says("Take the bus.")]
     assert main(["rerun", str(TWO_TOOLS), "--model", "other-1", "--base-url", f"{scripted.url}/v1"]) == 1
     out = capsys.readouterr().out
@@ -125,7 +127,7 @@ def test_another_model_parts_and_the_table_says_where(scripted: Scripted, capsys
     assert (path, body["model"]) == ("/v1/chat/completions", "other-1")
 
 
-def test_a_tool_that_the_tape_cannot_answer_stops_the_run_and_a_file_of_tools_goes_on(
+def test_an_unrecorded_tool_call_stops_the_run_unless_a_tools_file_answers(
     scripted: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scripted.answers = [asks("lookUp", '{"place": "成都"}')]
@@ -164,7 +166,9 @@ def test_the_key_comes_from_the_providers_variable_and_never_reaches_the_tape(
         (["--live", "--key-env", "NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE is not set"),
     ],
 )
-def test_what_cannot_be_done_is_one_clear_line(more: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_impossible_edit_is_an_error_of_one_line(
+    more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["rerun", str(ONE_TOOL), *more]) == 2
     assert said in capsys.readouterr().err
 
@@ -186,7 +190,7 @@ def test_an_existing_tape_is_replaced_only_by_force(
 # -- tools that were never wrapped: what the models were told --------------------------------------------------------
 
 
-def test_a_stub_answers_what_the_models_were_told_on_a_tape_that_knows_no_tools() -> None:
+def test_a_stub_answers_with_the_results_in_the_requests_of_a_tape_without_tools() -> None:
     tape = read_tape(TWO_TOOLS)
     weather = tape.tool("mojitianqi-DayWeather")
     ((arguments, told),) = [

@@ -1,4 +1,4 @@
-"""A parent and a subagent that run beside one another, replayed with other interleavings; and both tapes as one run."""
+"""A concurrent parent and subagent, replayed with other interleavings; and both tapes as one run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_message_is_the_next_turn_and_every_report_reaches_the_parent() ->
     child = run.threads[1].calls
     ask = next(step.call.number for step in run.steps if len(step.call.tool_calls) == 2)
     turns = [n for n in child if run.steps[n - 1].cause.detail == "a message from its parent"]
-    # Two queued at once, taken in their order.
+    # Two messages queued together, delivered in order.
     messages = [(m.from_call, m.tool_index, m.to_call) for m in run.links if m.kind == "message" and m.to_call]
     assert messages == [(ask, 0, turns[0]), (ask, 1, turns[1])]
     assert [kind for kind, *_ in told(run.links, "report", "closing")] == [
@@ -54,20 +54,20 @@ def test_every_message_is_the_next_turn_and_every_report_reaches_the_parent() ->
     assert all(sure == "certain" for *_, sure in told(run.links, "message", "report", "closing"))
 
 
-def test_a_message_that_was_not_delivered_says_what_the_tool_said() -> None:
+def test_an_undelivered_message_has_the_error_of_its_tool() -> None:
     (lost,) = [link for link in run_of(FIRST.path).links if link.kind == "message" and link.to_call is None]
     assert lost.to_agent is None
     assert lost.detail == "not delivered: error: there is no subagent editor-2; the message was not delivered"
 
 
-def test_a_list_is_compared_with_what_the_tape_knows() -> None:
+def test_a_listed_model_request_is_compared_with_the_tape() -> None:
     listed = [link for link in run_of(FIRST.path).links if link.kind == "listed"]
     assert [link.to_agent for link in listed] == [1, None]
     assert (listed[0].detail or "").startswith("running; ")
     assert (listed[1].detail or "").endswith(" diagnostic: corrupt; no call of it is on the tape")
 
 
-def test_alone_the_second_tape_knows_its_subagent_by_the_message_that_resumed_it() -> None:
+def test_the_second_tape_alone_identifies_its_subagent_by_the_resuming_message() -> None:
     run = run_of(RESUMED.path)
     assert [(agent.name, agent.parent) for agent in run.agents] == [("root", None), ("subagent", 0)]
     resumed = next(link for link in run.links if link.kind == "message")
@@ -109,6 +109,6 @@ def test_other_interleavings_and_another_id_miss_nothing(tmp_path: Path) -> None
         assert (report["missed"], report["left_over"], report["strayed"]) == ([], [], [])
         assert "共改动 7 个文件" in said
         orders.add(tuple(played["answer"]["call"] for played in report["played"]))
-        # The id that the program made anew is learnt where it first appears; after that nothing differs.
+        # The new id is learned at its first occurrence; later requests match exactly.
         assert [drift["where"] for drift in report["drifted"]] == ["messages[3].content"]
     assert len(orders) > 1

@@ -66,13 +66,13 @@ def test_the_loop_runs_with_neither_model_nor_tool(recorded: tuple[Path, str]) -
     assert replayed.report.drifted_calls == 0
 
 
-def test_a_model_that_asks_for_something_else_gets_a_miss_that_says_so(recorded: tuple[Path, str]) -> None:
+def test_a_different_tool_call_is_a_miss_with_the_difference(recorded: tuple[Path, str]) -> None:
     tape, _ = recorded
     with pytest.raises(wiretape.MissError, match=r"diverges from .* at arguments\.city"), wiretape.replay(tape):
         wrapped(city="Oslo")
 
 
-def test_the_tape_pairs_a_wrapped_tool_with_the_call_that_asked_for_it(tmp_path: Path) -> None:
+def test_the_tape_pairs_a_wrapped_tool_with_its_model_call(tmp_path: Path) -> None:
     tape = tmp_path / "weather.tape"
     answers = [asks("get_weather", '{"city": "Bern"}'), says("Seven degrees.")]
     with scripted_model(answers) as model, wiretape.record(tape):
@@ -84,16 +84,14 @@ def test_the_tape_pairs_a_wrapped_tool_with_the_call_that_asked_for_it(tmp_path:
     assert use.ran_ms is not None
 
 
-def test_looking_at_such_a_tape_and_running_it_again(
-    recorded: tuple[Path, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_such_a_tape_can_be_shown_and_replayed(recorded: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
     tape, _ = recorded
     for command in ("show", "stats", "rerun"):
         assert main([command, str(tape)]) == 0
     assert "2 calls (1 given, 1 equal): equal" in capsys.readouterr().out
 
 
-def test_a_tool_of_an_mcp_server_is_answered_by_its_own_name() -> None:
+def test_an_mcp_tool_is_answered_under_its_own_name() -> None:
     from datetime import UTC, datetime
 
     from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response

@@ -53,7 +53,7 @@ def wiretape(environ: dict[str, str], *words: str, **more: str) -> subprocess.Co
 
 
 @pytest.mark.proxy
-def test_a_live_run_is_compared_with_the_tape_which_stays_as_it_was(
+def test_a_live_run_is_compared_with_the_tape_which_stays_unchanged(
     tmp_path: Path, environ: dict[str, str], model: CountingModel
 ) -> None:
     pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.12 or later)")
@@ -111,7 +111,7 @@ def test_a_live_recording_that_is_incomplete_is_no_drift(tmp_path: Path, environ
 
 
 @pytest.mark.proxy
-def test_what_cannot_be_done_is_said_before_anything_runs(
+def test_an_impossible_command_is_an_error_before_anything_runs(
     tmp_path: Path, environ: dict[str, str], model: CountingModel
 ) -> None:
     pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.12 or later)")
@@ -143,7 +143,7 @@ def test_two_tapes_are_compared_without_running_anything(tmp_path: Path, environ
         (["verify", "no.tape", "--against", "b.tape"], "no.tape: no such file"),
     ],
 )
-def test_what_is_missing_is_one_line(words: list[str], said: str, environ: dict[str, str]) -> None:
+def test_a_missing_argument_is_an_error_of_one_line(words: list[str], said: str, environ: dict[str, str]) -> None:
     done = wiretape(environ, *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr

@@ -1,4 +1,4 @@
-"""The analysis costs what is new in each call: three times the calls take three times the work, whatever their shape.
+"""The analysis is linear in the new content of calls: three times the calls take three times the work.
 
 Work is counted in calls of functions, not in seconds, so that a busy machine changes nothing.
 """
@@ -70,7 +70,7 @@ def test_three_times_the_calls_are_three_times_the_work(shape: Callable[[int], l
     assert work(lambda: build_run(many)) < 3.4 * work(lambda: build_run(few))
 
 
-def test_every_subagent_of_many_is_heard() -> None:
+def test_the_report_of_every_subagent_is_linked() -> None:
     run = build_run(subagents_that_report(400))
     assert len(run.agents) == 201
     assert len([link for link in run.links if link.kind == "closing" and link.certainty == "certain"]) == 199

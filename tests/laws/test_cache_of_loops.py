@@ -1,4 +1,4 @@
-"""A loop that only appends is never said to have broken a cache; an edit of what was sent is found where it is."""
+"""A loop that only appends never breaks the cache; an edit of the history is found at its place."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_no_false_alarm_where_nothing_but_the_end_changed(calls: list[ModelCall]
 
 @settings(deadline=None)
 @given(loops(), st.data())
-def test_an_edit_is_found_where_it_is(calls: list[ModelCall], data: st.DataObject) -> None:
+def test_an_edit_is_found_at_its_place(calls: list[ModelCall], data: st.DataObject) -> None:
     last = calls[-1]
     messages = list(last.request.messages)
     place = data.draw(st.integers(1, len(calls[-2].request.messages) - 1))
@@ -75,7 +75,7 @@ def test_an_edit_is_found_where_it_is(calls: list[ModelCall], data: st.DataObjec
     unserved = replace(last.response, usage=replace(usage, cached=None if usage.cached is None else 0))
     edited = replace(last, request=replace(last.request, messages=tuple(messages)), response=unserved)
     found = diagnose(build_run([*calls[:-1], edited])).calls[-1]
-    if found.compared_with != calls[-2].number:  # what was edited is a fork: it goes on from an earlier call
+    if found.compared_with != calls[-2].number:  # an edited history is a fork that continues from an earlier call
         assert found.compared_with is None or found.compared_with < calls[-2].number
     elif found.verdict == "broken":
         assert found.breaks[0].path.startswith(f"messages[{place}]")

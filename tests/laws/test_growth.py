@@ -24,7 +24,7 @@ ARGUMENTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(st.sampled_from("
 NAMES: st.SearchStrategy[list[str]] = st.lists(st.sampled_from(["weather", "search", "book_seat"]), max_size=3)
 
 
-Turn: TypeAlias = tuple[str, list[Call], list[str], str | None]  # what is said, asked for, given back, answered
+Turn: TypeAlias = tuple[str, list[Call], list[str], str | None]  # texts, tool calls, results, answers
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Law 1: chunking never changes what is decoded: whole, byte by byte, split anywhere, inside a character too."""
+"""Law 1: chunking never changes the decoded call: whole, byte by byte, split anywhere, inside a character too."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
 
 
 @given(st.sampled_from(STREAMS), st.lists(st.integers(0, 10**6), max_size=40))
-def test_a_stream_decodes_alike_however_it_is_split(case: tuple[str, list[bytes]], places: list[int]) -> None:
+def test_a_stream_decodes_equally_for_every_split(case: tuple[str, list[bytes]], places: list[int]) -> None:
     url, frames = case
     asked = ASKED.get(url)
     expected = everything(answer(url, frames, request=asked))

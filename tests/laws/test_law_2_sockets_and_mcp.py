@@ -1,4 +1,4 @@
-"""Laws 1 and 2 for what is decoded from WebSocket messages and JSON-RPC: any message decodes, and nothing crashes."""
+"""Laws 1 and 2 for WebSocket messages and JSON-RPC: every message decodes without a crash."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_strange_messages_anywhere_take_nothing_from_a_following_turn(said: list
 
 
 @given(st.integers(1, len(TURN)))
-def test_what_is_seen_of_an_open_socket_is_what_its_end_shows(cut: int) -> None:
+def test_an_open_socket_decodes_as_it_does_after_its_end(cut: int) -> None:
     whole = calls_of(socket(TURN))
     for early, late in zip(calls_of(socket(TURN[:cut], ended=None)), whole, strict=False):
         assert early.frames == late.frames[: len(early.frames)]
@@ -131,7 +131,7 @@ REPLY = frame({"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text"
 
 
 @given(st.lists(st.integers(0, len(REPLY)), max_size=10))
-def test_an_answer_is_the_same_however_it_is_split(places: list[int]) -> None:
+def test_an_answer_is_the_same_for_every_split(places: list[int]) -> None:
     marks = [0, *sorted(places), len(REPLY)]
     pieces = [REPLY[a:b] for a, b in itertools.pairwise(marks)]
     one: Exchange = exchange("http://127.0.0.1/mcp", stream(pieces), request=CALL, headers=SSE)

@@ -55,7 +55,7 @@ raw_bodies = spelled | st.binary(min_size=1, max_size=40) | texts.map(str.encode
 
 
 @given(raw=raw_bodies)
-def test_any_response_body_comes_back_byte_for_byte(raw: bytes) -> None:
+def test_any_response_body_is_replayed_byte_for_byte(raw: bytes) -> None:
     body = plain_body(raw)
     assert body is not None
     shape = orjson.loads(orjson.dumps(shape_of(body)))
@@ -68,7 +68,7 @@ events = st.lists(
 
 
 @given(frames=events, cuts=st.lists(st.integers(1, 9), max_size=20), tail=st.binary(max_size=3))
-def test_any_stream_comes_back_frame_by_frame(frames: list[bytes], cuts: list[int], tail: bytes) -> None:
+def test_any_stream_is_replayed_frame_by_frame(frames: list[bytes], cuts: list[int], tail: bytes) -> None:
     data = b"".join(frames) + tail
     chunks, at = [], 0
     for number, size in enumerate(cuts):
@@ -130,7 +130,7 @@ histories = st.lists(
 
 @settings(max_examples=60)
 @given(bodies=histories, layout=layouts, ascii=st.booleans())
-def test_bodies_that_share_are_what_they_would_be_alone(bodies: list[Any], layout: Any, ascii: bool) -> None:
+def test_shared_bodies_equal_unshared_bodies(bodies: list[Any], layout: Any, ascii: bool) -> None:
     parser = BodyParser()
     for body in bodies:
         raw = spell(body, layout, ascii)
@@ -144,7 +144,9 @@ def test_bodies_that_share_are_what_they_would_be_alone(bodies: list[Any], layou
 
 @settings(max_examples=40, deadline=None)
 @given(bodies=histories, layout=layouts, answers=st.lists(raw_bodies, min_size=8, max_size=8))
-def test_a_recorded_loop_is_read_as_it_crossed_the_wire(bodies: list[Any], layout: Any, answers: list[bytes]) -> None:
+def test_a_recorded_loop_is_decoded_as_it_crossed_the_wire(
+    bodies: list[Any], layout: Any, answers: list[bytes]
+) -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "loop.tape"
         taping = Taping(path)

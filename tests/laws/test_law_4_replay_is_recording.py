@@ -1,7 +1,7 @@
 """Law 4: replay(record(run)) = run.
 
 Recording a replay gives the same exchanges in the same order per thread, the same request values, response bytes and
-ends; times and content-encoding aside.
+ends; except for times and content-encoding.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Law 4 at the doors that open TLS: the recorder in front of a replay gives the recording again.
 
-Every capture, as if it had been recorded from a host in TLS, and a WebSocket: replayed by the proxy of one process,
-recorded by that of another, which trusts it and goes out through it.
+Every capture, as if recorded from a TLS host, and a WebSocket: one process replays it through its proxy, and another
+records it with that proxy as its upstream.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def writing(path: Path) -> Iterator[Recorder]:
 
 @contextmanager
 def replayed(tapes: list[Path], state: Path, report: Path) -> Iterator[dict[str, str]]:
-    """The variables of a replay that opens TLS, in a process of its own."""
+    """The variables of a replay that intercepts TLS, in a separate process."""
     quiet = {name: value for name, value in os.environ.items() if not name.upper().endswith(("_PROXY", "_BASE_URL"))}
     command = [sys.executable, "-m", "wiretape", "replay", "--proxy", "--report", str(report), *map(str, tapes)]
     environ = {**quiet, "XDG_STATE_HOME": str(state)}

@@ -47,7 +47,7 @@ PROSE = WORDS.map(lambda words: "".join(f"{word} " for word in words))
 
 
 def spellings(secret: str) -> Iterator[str]:
-    """How a secret could stand in a file."""
+    """The spellings of a secret in a file."""
     yield secret
     yield quote(secret, safe="")
     for ascii_only in (False, True):
@@ -95,7 +95,7 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 CUTS = st.lists(st.integers(0, 10_000), max_size=8)
 
 
-# -- each place by itself ----------------------------------------------------------------------------------------
+# -- each place separately ----------------------------------------------------------------------------------------
 
 
 HEADERS = """
@@ -151,7 +151,7 @@ def test_no_known_secret_stays_in_json_at_any_depth_or_in_json_in_strings(
 
 
 @given(data=st.data(), secret=SHAPED)
-def test_no_key_shape_stays_in_json_though_nobody_told_it(data: st.DataObject, secret: str) -> None:
+def test_no_key_shape_stays_in_json(data: st.DataObject, secret: str) -> None:
     value = data.draw(json_with(PROSE.map(lambda prose: f"{prose}{secret} then")))
     redactor = Redactor()
     made = redactor.value(value)
@@ -171,7 +171,7 @@ BEFORE = st.one_of(
 
 @given(secret=SHAPED, before=BEFORE, after=st.sampled_from(["", " ", "&z=1", "/x", "=", "+y", ";", '"', ")"]))
 @example(secret="sk-ant-api03-AbCdEf0123456789ghij4567XY", before="OPENAI_API_KEY=", after="")
-def test_no_key_shape_stays_whatever_stands_before_it(secret: str, before: str, after: str) -> None:
+def test_no_key_shape_stays_after_any_prefix(secret: str, before: str, after: str) -> None:
     text = before + secret + after
     for made in (Redactor().text(text), Redactor().url(f"https://h.example/?foo={text}")):
         assert_absent(secret, made.encode("utf-8", "surrogateescape"))
@@ -208,7 +208,7 @@ def test_no_value_of_a_credential_named_member_stays(data: st.DataObject, secret
 
 
 @given(secret=TOKENS | SHAPED, before=PROSE, after=PROSE, cuts=CUTS, other=PROSE)
-def test_no_secret_stays_in_a_stream_however_it_is_split(
+def test_no_secret_stays_in_a_stream_for_any_split(
     secret: str, before: str, after: str, cuts: list[int], other: str
 ) -> None:
     text = f"{before}{secret} {after}"
@@ -345,7 +345,7 @@ def new_recorder(
 
 
 def record_everything(recorder: Recorder, secret: str, cuts: list[int], coding: str | None, journal: Path) -> bytes:
-    """A run with the secret in every place; returns all that stood in the journal at any time."""
+    """Record a run with the secret in every place; return everything that was ever in the journal."""
     seen = [journal.read_bytes()]
 
     def send(feed: Any, x: int, data: bytes) -> None:
@@ -446,7 +446,7 @@ def test_no_planted_secret_stays_in_a_journal_that_a_crash_leaves_behind(
     shaped=SHAPED,
     cuts=st.lists(st.integers(0, 400), max_size=12),
 )
-def test_no_secret_that_is_known_by_its_name_or_shape_only_reaches_the_disk_however_the_body_is_cut(
+def test_no_secret_known_by_name_or_shape_reaches_the_disk_for_any_split(
     tmp_path_factory: pytest.TempPathFactory, named: str, shaped: str, cuts: list[int]
 ) -> None:
     path = tmp_path_factory.mktemp("law5") / "run.tape"
@@ -472,7 +472,7 @@ def test_no_secret_that_is_known_by_its_name_or_shape_only_reaches_the_disk_howe
     assert json.loads(response.body.value["output"])["user"] == "me"
 
 
-def test_a_secret_that_was_written_before_it_was_known_is_told_and_removed(tmp_path: Path) -> None:
+def test_a_secret_written_before_it_was_known_is_reported_and_removed(tmp_path: Path) -> None:
     secret = "zq81mfLate77CredentialX29"
     path = tmp_path / "late.tape"
     told: list[str] = []
@@ -503,7 +503,7 @@ def test_a_secret_that_was_written_before_it_was_known_is_told_and_removed(tmp_p
 
 @settings(max_examples=15, deadline=None)
 @given(secret=SHAPED)
-def test_a_key_that_nobody_told_of_does_not_reach_the_disk_behind_an_equals_sign(
+def test_an_unknown_key_after_an_equals_sign_does_not_reach_the_disk(
     tmp_path_factory: pytest.TempPathFactory, secret: str
 ) -> None:
     path = tmp_path_factory.mktemp("law5") / "run.tape"
@@ -545,7 +545,7 @@ def test_redact_takes_out_a_key_behind_an_equals_sign(tmp_path: Path) -> None:
     assert read_tape(path).exchanges[0].request.body == JsonBody({"messages": ["FOO=[redacted:api-key:1]"]})
 
 
-def test_redact_takes_out_what_a_person_names(tmp_path: Path) -> None:
+def test_redact_removes_values_that_the_user_names(tmp_path: Path) -> None:
     path = tmp_path / "named.tape"
     recorder = new_recorder(path, Redactor())
     x = recorder.begin("POST", "https://h.example/v1", "1.1", [("content-type", "application/json")])

@@ -1,4 +1,4 @@
-"""Law 6: in replay no upstream connection is ever opened, drained or not, matched or not.
+"""Law 6: a replay never opens an upstream connection, for matches and misses alike, drained or not.
 
 Two watches: a canary that real traffic would reach, and an audit hook that sees every connection that is attempted.
 """
@@ -41,7 +41,7 @@ sys.addaudithook(_audit)
 
 @contextmanager
 def connections() -> Iterator[list[Any]]:
-    """Every address that anything in this process connects to, or looks up, meanwhile."""
+    """Every address that this process connects to or resolves inside the block."""
     seen: list[Any] = []
     _WATCHERS.append(seen)
     try:
@@ -149,7 +149,7 @@ def test_a_name_of_a_real_host_is_not_even_looked_up() -> None:
         assert outside(seen, replaying) == []
 
 
-def test_the_watch_itself_sees_what_is_let_through() -> None:
+def test_the_connection_watch_sees_allowed_connections() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     with (
         canary() as (port, heard),
@@ -173,7 +173,7 @@ UPGRADE = {"connection": "upgrade", "upgrade": "websocket", "sec-websocket-key":
 @pytest.mark.skipif(find_spec("mitmproxy") is None, reason="opening TLS needs mitmproxy (Python 3.12 or later)")
 @settings(max_examples=8, deadline=None)
 @given(inside_tls, st.booleans())
-def test_no_opened_tunnel_ever_leads_to_the_recorded_server(requests: list[str], everything: bool) -> None:
+def test_no_opened_tunnel_reaches_the_recorded_server(requests: list[str], everything: bool) -> None:
     from tests.support.tls_replaying import H2, client, opening, tunnel
 
     with canary() as (port, heard), connections() as seen:

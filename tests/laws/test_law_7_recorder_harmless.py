@@ -1,4 +1,4 @@
-"""Law 7, the recorder's side: whatever fails in recording, no event raises, the tape says so, and somebody is told."""
+"""Law 7, the recorder's side: if recording fails, no event raises, the tape states it, and a warning is printed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def run(taping: Taping, calls: int = 6) -> None:
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EACCES, errno.EIO])
 @pytest.mark.parametrize("first", [2, 3, 8, 9])
-def test_a_full_disk_is_told_once_and_the_tape_says_so(
+def test_a_full_disk_is_reported_once_and_noted_on_the_tape(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, first: int
 ) -> None:
     """The journal cannot be written for a while."""
@@ -102,7 +102,7 @@ def test_a_full_disk_is_told_once_and_the_tape_says_so(
         assert body_bytes(exchange.response.body) == b"data: %d\n\n" % (exchange.number - 1)
 
 
-def test_what_could_not_be_written_for_a_while_is_written_at_the_end(
+def test_documents_that_could_not_be_written_are_written_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tape cannot be written, the journal can."""
@@ -111,7 +111,7 @@ def test_what_could_not_be_written_for_a_while_is_written_at_the_end(
     failing = Failing(TapeFile.append, 3, 6, errno.ENOSPC)
     monkeypatch.setattr(TapeFile, "append", lambda *args: failing(*args))
     run(taping)
-    assert taping.recorder.close().incomplete  # somebody was told: the tape says it, too
+    assert taping.recorder.close().incomplete  # a warning was printed, and the tape states it, too
     tape = read_tape(path)
     assert [x.number for x in tape.exchanges] == [1, 2, 3, 4, 5, 6]
     assert all(x.ended is Ended.COMPLETE for x in tape.exchanges)
@@ -177,7 +177,7 @@ def test_a_half_written_document_is_taken_back(tmp_path: Path, monkeypatch: pyte
     assert not any("cut off" in warning for warning in tape.warnings)
 
 
-def test_a_redactor_that_breaks_harms_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_redactor_never_harms_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     redactor = Redactor()
     taping = Taping(tmp_path / "broken.tape", redactor=redactor)
 

@@ -1,6 +1,6 @@
 """Law 8, for agents that talk to one another: whatever the order of calls, each message leads from and to its own call.
 
-A parent starts subagents, queues messages for them and hears their reports and last words, each in a turn of its own.
+A parent starts subagents, queues messages for them, and gets their reports and last messages, each in its own turn.
 The same plan is played with other times; the links are always those of the plan.
 """
 
@@ -135,7 +135,7 @@ def calls_of(played: Played) -> tuple[list[ModelCall], dict[int, str]]:
 
 @settings(deadline=None)
 @given(plan=plans, seed=st.integers(0, 9999))
-def test_every_message_leads_from_and_to_the_calls_of_the_plan(plan: Plan, seed: int) -> None:
+def test_every_message_links_the_calls_of_the_plan(plan: Plan, seed: int) -> None:
     played = Player(plan, seed).play()
     calls, labels = calls_of(played)
     run = build_run(calls)
@@ -148,7 +148,7 @@ def test_every_message_leads_from_and_to_the_calls_of_the_plan(plan: Plan, seed:
 
 @settings(deadline=None)
 @given(plan=plans, seeds=st.tuples(st.integers(0, 9999), st.integers(0, 9999)))
-def test_the_same_plan_at_other_times_gives_the_same_agents(plan: Plan, seeds: tuple[int, int]) -> None:
+def test_the_same_plan_at_other_times_has_the_same_agents(plan: Plan, seeds: tuple[int, int]) -> None:
     shapes = []
     for seed in seeds:
         calls, labels = calls_of(Player(plan, seed).play())

@@ -25,7 +25,7 @@ def asked(id: str, name: str, arguments: str) -> Any:
 
 
 def requests(agent: str, when: Sequence[int]) -> list[list[dict[str, Any]]]:
-    """The parent's requests, one for each step; report n stands before call `when[n]`."""
+    """The parent's requests, one for each step; report n comes before call `when[n]`."""
     history = [system("You lead."), user("go")]
     made = [list(history)]
     for step in range(1, _STEPS + 1):
@@ -115,7 +115,7 @@ def test_notifications_may_come_in_one_text_or_one_by_one(
 
 @settings(max_examples=10, deadline=None)
 @given(arrivals, st.booleans(), st.booleans())
-def test_a_notification_that_says_something_else_is_a_miss(was: list[int], joined: bool, joined_live: bool) -> None:
+def test_a_notification_with_another_text_is_a_miss(was: list[int], joined: bool, joined_live: bool) -> None:
     recorded = notified(RECORDED, was, joined)
     replay = session(
         *(exchange(n, chat(*body), asked(f"call_{n}", "wait", "{}")) for n, body in enumerate(recorded, 1))
@@ -129,7 +129,7 @@ def test_a_notification_that_says_something_else_is_a_miss(was: list[int], joine
 
 @settings(max_examples=10, deadline=None)
 @given(arrivals, st.integers(1, _STEPS), st.sampled_from(["waited never", "started another"]))
-def test_a_changed_result_is_a_miss_wherever_reports_stand(was: list[int], step: int, changed: str) -> None:
+def test_a_changed_result_is_a_miss_at_any_position_of_reports(was: list[int], step: int, changed: str) -> None:
     replay = recording(was)
     bodies = requests(LIVE, [_STEPS] * len(was))
     for body in bodies[:step]:

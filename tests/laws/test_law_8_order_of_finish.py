@@ -25,7 +25,7 @@ def groups(played: Played, key: Sequence[object]) -> set[frozenset[str]]:
 
 
 def shape(played: Played, run: Run) -> dict[str, tuple[object, ...]]:
-    """What the analysis says of each call, in the plan's names: nothing in it depends on numbers or times."""
+    """The analysis of each call, by the plan's names: independent of numbers and times."""
     agents = {agent.number: played.name_of(agent.started_by) for agent in run.agents}
     return {
         label.step: (
@@ -52,7 +52,7 @@ def test_threads_agents_and_turns_are_the_plans(roots: list[Talk], seed: int, ho
 
 @settings(max_examples=60, deadline=None)
 @given(roots=st.lists(talks(), min_size=1, max_size=2), seed=st.integers(0, 999), how=liberties())
-def test_every_cause_is_the_call_that_led_to_it(roots: list[Talk], seed: int, how: Liberties) -> None:
+def test_every_cause_is_the_call_before_it_in_the_plan(roots: list[Talk], seed: int, how: Liberties) -> None:
     played = play(roots, seed, how)
     for step, label in zip(build_run(played.calls).steps, played.labels, strict=True):
         assert played.name_of(step.cause.call) == label.parent, step.cause
@@ -74,7 +74,7 @@ def test_every_tool_call_gets_its_own_result_in_the_call_that_follows(
 
 @settings(max_examples=60, deadline=None)
 @given(roots=st.lists(talks(), min_size=1, max_size=2), how=liberties(), seeds=st.tuples(*[st.integers(0, 999)] * 2))
-def test_the_same_plan_at_other_times_gives_the_same_run(
+def test_the_same_plan_at_other_times_has_the_same_run(
     roots: list[Talk], how: Liberties, seeds: tuple[int, int]
 ) -> None:
     one, other = (play(roots, seed, how) for seed in seeds)

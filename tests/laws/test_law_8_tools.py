@@ -15,7 +15,7 @@ ASKED = st.tuples(st.sampled_from(["search", "weather"]), st.dictionaries(st.sam
 
 
 @given(st.lists(ASKED, max_size=12).flatmap(lambda asked: st.tuples(st.just(asked), st.permutations(asked))))
-def test_equal_calls_are_answered_in_their_order_whoever_asks_first(
+def test_equal_calls_are_answered_in_recorded_order(
     calls: tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, dict[str, Any]]]],
 ) -> None:
     recorded, live = calls

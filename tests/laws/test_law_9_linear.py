@@ -18,7 +18,7 @@ from wiretape.debug.commands.registry import find
 
 FEW = 40
 FEW_EQUAL = 80  # of calls before which a fixed number of equal ones is looked at
-FEW_RESENDING = 12  # of what is sent again with every request
+FEW_RESENDING = 12  # of the resent history
 # Each of these is run on all shapes, the first two also on long texts; the others on one shape.
 ON_ALL = ("show TAPE 1 --full", "diff TAPE OTHER --all", "lint TAPE --json", "replay changed")
 LIKE_OTHERS = ("growing_calls", "turns", "subagents", "unfinished_calls")  # to a replay, and long
@@ -36,11 +36,11 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("shape", "path"), PAIRS, ids=lambda one: one)
 def test_four_times_the_tape_costs_at_most_six_times_the_work(shape: str, path: str, tmp_path: Path) -> None:
     run = PATHS[path]
-    run(write_pair(tmp_path / "loads", shape, 4))  # modules are imported, and what is remembered once is remembered
+    run(write_pair(tmp_path / "loads", shape, 4))  # modules are imported and caches are filled
     n = FEW_RESENDING if shape in RESENDING else FEW_EQUAL if shape == "equal_calls" else FEW
     few, many = (write_pair(tmp_path / str(size), shape, size) for size in (n, 4 * n))
     worked = [calls(lambda tape=tape: run(tape)) for tape in (few, many)]  # type: ignore[misc]
-    # Quadratic work comes to 16 times.
+    # Quadratic work would be 16 times as much.
     assert worked[1] < 1.5 * growth_of_input(shape, path, 4) * worked[0]
 
 

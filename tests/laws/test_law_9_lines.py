@@ -134,6 +134,6 @@ def test_four_times_the_text_costs_four_times_the_work(draw: str, mark: str) -> 
         text = (MARKS[mark] * size)[:size]
         return calls(lambda: DRAWN[draw](text))
 
-    cost(10)  # what is loaded and remembered once
+    cost(10)  # modules and caches that are loaded once
     few, many = cost(1_000), cost(4_000)
     assert many < 5 * few + 500

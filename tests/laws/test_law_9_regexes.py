@@ -93,7 +93,7 @@ SIZES = (12, 16, 20, 24, 60, 240, 960, 3_840, 15_360)
 def slow_texts(pattern: re.Pattern[Any], anchored: bool) -> Iterator[str]:
     """Texts of which four times as much takes more than nine times as long, or more than six times twice in a row.
 
-    An expression that looks at no more than some number of characters at once is a little steep once.
+    An expression with a bounded lookahead may be superlinear once.
     """
     work = _work(pattern, anchored)
     for row in zip(*(texts(pattern, size) for size in SIZES), strict=True):

@@ -1,4 +1,4 @@
-"""No secret of a live request is in what a session hands out to be read, and matching compares what came."""
+"""A session's messages contain no secret of a live request, while matching compares the real values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Sent = tuple[Any, str, dict[str, str]]  # body, URL, headers
 
 
 def plant(place: str, secret: str, known: str) -> Sent:
-    """A live request with a secret: `secret` where its place says that it is one, `known` where its shape does."""
+    """A live request with secrets: `secret` is recognized by its place, `known` by its shape."""
     member = chat(user("b"), metadata={"login": {"password": secret}})
     return {
         "text": (chat(user(f"b {known} c")), CHAT, {}),
@@ -55,7 +55,7 @@ def handed_out(made: ReplaySession, outcome: Any) -> str:
 
 @pytest.mark.parametrize("place", PLACES)
 @given(source=SECRETS)
-def test_an_outcome_tells_no_secret(place: str, source: random.Random) -> None:
+def test_an_outcome_contains_no_secret(place: str, source: random.Random) -> None:
     secret = token(source, 18)
     text, core = source.choice([*shapes(source).values()])
     body, url, headers = plant(place, secret, core if place in ("name of a member", "a path") else text)
@@ -69,7 +69,7 @@ def test_an_outcome_tells_no_secret(place: str, source: random.Random) -> None:
 
 
 @given(source=SECRETS)
-def test_a_secret_of_an_earlier_request_is_not_told_of_a_later_one(source: random.Random) -> None:
+def test_a_secret_of_an_earlier_request_is_not_printed_for_a_later_one(source: random.Random) -> None:
     secret = token(source, 30)
     made = session(exchange(1, chat(user("a"))), exchange(2, chat(user("b"))))
     assert isinstance(made.answer(live(chat(user("a")), x_api_key=secret)), Answer)
@@ -79,8 +79,8 @@ def test_a_secret_of_an_earlier_request_is_not_told_of_a_later_one(source: rando
 
 
 @given(source=SECRETS)
-def test_what_differs_is_still_compared_as_it_came(source: random.Random) -> None:
-    """Two secrets are printed alike, and yet are two values to the session."""
+def test_differing_values_are_compared_unredacted(source: random.Random) -> None:
+    """Two secrets have the same printed form but are different values for the session."""
     one, other = token(source, 30), token(source, 30)
     made = session(exchange(1, chat(user(f"key {one}"))))
     assert isinstance(made.answer(live(chat(user(f"key {other}")), x_api_key=other)), Miss)
@@ -96,14 +96,14 @@ def test_a_live_value_in_the_place_of_a_placeholder_is_shown_as_that_placeholder
     assert made.report().missed[0].differences[0].live == "the key is [redacted:api-key:1], do not use it"
 
 
-def test_a_new_secret_gets_no_placeholder_that_stands_beside_it_on_the_tape() -> None:
+def test_a_new_secret_gets_an_unused_placeholder() -> None:
     made = session(exchange(1, chat(user("the password is [redacted:password:1]"))))
     missed = made.answer(live(chat(user('my {"password": "Zx9QpL33mmW8"}'))))
     assert isinstance(missed, Miss)
     assert '    live      my {"password": "[redacted:password:2]"}\n' in missed.message
 
 
-def test_a_websocket_s_miss_tells_no_secret() -> None:
+def test_a_miss_of_a_websocket_contains_no_secret() -> None:
     secret = token(random.Random(3), 18)
     asked = {"type": "response.create", "input": "hello", "session": {"user": "me"}}
     made = session(socket([("client", asked), ("server", {})]))
@@ -117,7 +117,7 @@ def test_a_websocket_s_miss_tells_no_secret() -> None:
     assert secret not in handed_out(made, play.miss)
 
 
-def test_a_tool_s_miss_tells_no_secret() -> None:
+def test_a_miss_of_a_tool_contains_no_secret() -> None:
     secret = token(random.Random(4), 18)
     made = session(exchange(1, chat(user("a")), response(reply("b"))))
     missed = made.call_tool("login", {"user": "me", "password": secret})
@@ -125,7 +125,7 @@ def test_a_tool_s_miss_tells_no_secret() -> None:
     assert 'login({"user":"me","password":"[redacted:password:1]"})' in missed.message
 
 
-def test_a_fault_of_the_session_tells_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_of_the_session_contains_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     secret = token(random.Random(5), 30)
     made = session(exchange(1, chat(user("a"))))
 

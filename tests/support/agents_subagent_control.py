@@ -1,9 +1,9 @@
-"""A parent and its subagent, two loops that run beside one another: `python -m tests.support.agents_subagent_control`.
+"""A parent and its subagent, two concurrent loops: `python -m tests.support.agents_subagent_control`.
 
 The parent starts a subagent (`subagent`), queues messages for it (`send_message`) and lists what there is
 (`list_agents`); the subagent tells its parent what it found (`report`), and its last words of every turn reach the
-parent as well. What reaches an agent waits until its current turn is over, then it is the next user message, one at a
-time: so what is asked of the models does not depend on which thread is faster. `--jitter` makes the threads wait,
+parent as well. Messages to an agent wait until its current turn ends and then become user messages, one at a time. So
+the model requests do not depend on which thread is faster. `--jitter` makes the threads wait,
 `--seed` fixes the subagent's id, `--save` and `--resume` carry both sessions from one process to the next.
 """
 
@@ -81,7 +81,7 @@ class Agent:
 
 
 class Harness:
-    """Knows who there is, and passes on what they say."""
+    """Keeps the agents and passes messages between them."""
 
     def __init__(self, client: ModelClient, seed: int | None, jitter: int | None) -> None:
         self.client, self.jitter = client, jitter
@@ -106,7 +106,7 @@ class Harness:
         return f"started subagent {child}"
 
     def wake(self, child: str) -> None:
-        """Put a subagent to work in a thread of its own, with the session that is left of it if there is one."""
+        """Start a subagent in its own thread, with its saved session if it has one."""
         agent = self.children[child] = self.agent(CHILD, CHILD_TOOLS)
         agent.messages = self.stored.pop(child, agent.messages)
         agent.tools = {
@@ -180,7 +180,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="fixes the ids of subagents")
     parser.add_argument("--jitter", type=int, help="agents wait before they ask, each time differently long")
     parser.add_argument("--save", type=Path, help="write the sessions to this file at the end")
-    parser.add_argument("--resume", type=Path, help="go on with the sessions of this file")
+    parser.add_argument("--resume", type=Path, help="continue the sessions of this file")
     options = parser.parse_args(argv)
     with ModelClient("DEEPSEEK", "https://api.deepseek.com") as client:
         harness = Harness(client, options.seed, options.jitter)

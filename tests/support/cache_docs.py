@@ -1,4 +1,4 @@
-"""The table of docs/cache.md, made from the rules themselves. `python -m tests.support.cache_docs` writes it anew."""
+"""The table of docs/cache.md, made from the rules themselves. `python -m tests.support.cache_docs` rewrites it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model calls made by hand, for tests of what stands above the wire."""
+"""Handmade model calls for tests of the layers above `wire`."""
 
 from __future__ import annotations
 

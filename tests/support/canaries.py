@@ -140,7 +140,7 @@ def write_tape(path: Path, cases: Sequence[Planted]) -> None:
 
 
 def printed(cases: Sequence[Planted], exits: dict[str, str]) -> list[str]:
-    """Which secrets stand in which output: `kind in exit`."""
+    """Which secrets appear in which output: `kind in exit`."""
     return [
         f"{case.kind} in {name}"
         for name, text in exits.items()

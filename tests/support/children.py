@@ -62,7 +62,7 @@ ROUTES: Final = {
     "os.fork, subprocess": "ended(os.fork() or os._exit(subprocess.run(CMD).returncode))",
     "a thread": "in_a_thread(lambda: subprocess.run(CMD, check=True))",
 }
-# The same with an environment of their own, ENV.
+# The same with a separate environment, ENV.
 ROUTES_WITH_ENVIRONMENT: Final = {
     "subprocess.run": "subprocess.run(CMD, env=ENV, check=True)",
     "subprocess.run, shell": "subprocess.run(shlex.join(CMD), shell=True, env=ENV, check=True)",
@@ -111,7 +111,7 @@ BODY: Final = """
 
 
 def function(name: str, route: str, env: str = "None") -> str:
-    """A function that starts a child by a route, with an environment of its own, and returns what the child was told.
+    """A function that starts a child by a route with its own environment and returns the child's answers.
 
     `os.environ` must be the same after it.
     """

@@ -14,9 +14,9 @@ INTRODUCTION = """\
 # The command line
 
 These are the pages that `wiretape --help` and `wiretape COMMAND --help` print. They are generated:
-`python -m tests.support.cli_docs` writes this file anew.
+`python -m tests.support.cli_docs` rewrites this file.
 
-Results go to stdout, progress and notices to stderr. In a pipe there is no colour and lines are 80 columns wide;
+Results go to stdout, progress and notices to stderr. In a pipe, output has no colour and 80 columns;
 `COLUMNS`, `NO_COLOR` and `FORCE_COLOR` are honoured.
 
 | exit code | meaning |
@@ -24,13 +24,13 @@ Results go to stdout, progress and notices to stderr. In a pipe there is no colo
 | 0 | done |
 | 1 | `doctor`: something is broken; `lint`, `check`: something falls short; `diff`: the runs differ |
 | 1 | `show`, `ls`, `debug`, `doctor`: the tape is damaged, and the rest of it was shown |
-| 2 | what was asked for cannot be done: wrong usage, a file that is not a tape, a port in use |
+| 2 | the command failed: wrong usage, a file that is not a tape, a port in use |
 | 2 | a tape is damaged, and `--partial` was not given |
 | 3 | `replay`: a live request was missed |
 | 4 | `record`, `verify`, `fork`, `rerun -o`, `debug`: the new tape is incomplete (disk full, tape removed) |
 | 70 | a fault of wiretape's own; `WIRETAPE_DEBUG=1` shows the traceback |
 | 130 | interrupted |
-| 141 | whoever read the output went away |
+| 141 | the reader of the output closed it |
 
 `record` and `replay` pass on the exit code of the program that they run: 126 when it cannot be executed, 127 when
 it is not found. If that code is 0, 3 and 4 take its place. A closed or broken stderr changes no exit code.

@@ -9,7 +9,7 @@ from tests.support.looped import LoopedServer
 
 
 class CorporateProxy(LoopedServer):
-    """Every host name leads to 127.0.0.1, as if this proxy could resolve what others cannot."""
+    """Resolve every host name to 127.0.0.1, like a proxy that knows internal names."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, str | None]] = []  # method, target, proxy-authorization

@@ -21,7 +21,7 @@ from wiretape.views.replay.summary import replay_view
 from wiretape.views.terminal import make_console
 
 Run: TypeAlias = Callable[[Path], object]
-"""One path: it gets the tape and may write files beside it."""
+"""A code path: it gets the tape and may write files in its directory."""
 
 # Arguments of each command; TAPE, DIR (its directory), OUT (a file to write) and OTHER (the tape it differs from).
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -42,7 +42,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 # Commands that have no path here.
 EXEMPT = {
-    "record": "reads traffic; the recorder has tests of its own",
+    "record": "reads traffic; the recorder has separate tests",
     "fork": "asks a live model",
     "demo": "records its own small program",
     "doctor": "looks at the machine",

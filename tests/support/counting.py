@@ -9,12 +9,12 @@ from typing import Any
 
 
 class CountingModel:
-    """Any path speaks chat completions; what ends in `/page` is no model call."""
+    """Every path serves chat completions, except that `/page` serves a page."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        self.refused: set[str] = set()  # what is answered with 429
-        self.together: threading.Barrier | None = None  # answers nobody before so many ask at once
+        self.refused: set[str] = set()  # requests that are answered with 429
+        self.together: threading.Barrier | None = None  # answers only after this many requests arrived
         model = self
 
         class Handler(BaseHTTPRequestHandler):

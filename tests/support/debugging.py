@@ -31,7 +31,7 @@ CAPTURES = Path(__file__).parent.parent.parent / "captures"
 
 
 def debugger(tape: str = "subagents", findings: Sequence[CallFinding] = ()) -> Debugger:
-    """A debugger on one of the captures. What others say of the run is fixed, so that tests hold nothing of theirs."""
+    """A debugger on one of the captures. The annotations are fixed, so that tests do not depend on other layers."""
     opened = open_tape(str(CAPTURES / f"{tape}.tape"))
     known = Annotations(
         name=f"{tape}.tape",
@@ -47,7 +47,7 @@ def debugger(tape: str = "subagents", findings: Sequence[CallFinding] = ()) -> D
 
 
 def type_in(debugger: Debugger, *lines: str, width: int = 80) -> str:
-    """A transcript: what was typed, and what a person saw."""
+    """The transcript of typed lines and their replies."""
     said = []
     for line in lines:
         said.append(f"(wiretape) {line}".rstrip() + "\n")

@@ -1,4 +1,4 @@
-"""Compares a screen with the one kept in tests/golden/screens. WIRETAPE_REWRITE_GOLDEN=1 writes it anew."""
+"""Compares a screen with the one kept in tests/golden/screens. WIRETAPE_REWRITE_GOLDEN=1 rewrites it."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ def check_screen(name: str, screen: str) -> None:
     if os.environ.get("WIRETAPE_REWRITE_GOLDEN"):
         path.write_text(screen, encoding="utf-8", newline="\n")
     assert path.exists(), f"{path} is missing: WIRETAPE_REWRITE_GOLDEN=1 writes it"
-    assert screen == path.read_text(encoding="utf-8"), f"{path.name} differs: WIRETAPE_REWRITE_GOLDEN=1 writes it anew"
+    assert screen == path.read_text(encoding="utf-8"), f"{path.name} differs: WIRETAPE_REWRITE_GOLDEN=1 rewrites it"

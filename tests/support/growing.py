@@ -1,4 +1,4 @@
-"""For each format that says how its history grows: a first request, and answers as an unstreamed call gives them."""
+"""For each format with a known history: a first request and unstreamed answers."""
 
 from __future__ import annotations
 

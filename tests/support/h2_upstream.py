@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.looped import LoopedServer
 
-# Paths, with what is announced between two events: the last stream (0: this one), and the error.
+# Paths with a GOAWAY between two events: the last stream (0: this one) and the error.
 _ANNOUNCED = {"/drain": [(0, 0)], "/drain-twice": [(2**31 - 1, 0), (0, 0)], "/refuse": [(0, 1)]}
 
 

@@ -1,4 +1,4 @@
-"""Strings that look a little like secrets and are none: redaction leaves them as they are."""
+"""Strings that resemble secrets: redaction must not change them."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ STRINGS: dict[str, list[str]] = {
         json.dumps({"passphrase": "(none)"}),
     ],
 }
-# Keys by their shape in the place of an id (replaced, since a key may be sent as one), and provider state (kept).
+# Strings shaped like keys: as ids they are replaced, because a key may be sent as an id; as provider state they stay.
 SPECIAL: dict[str, Any] = {
     "an id like sk-": {"tool_calls": [{"id": "sk-" + rs(24)}]},
     "an id like gsk_": {"call_id": "gsk_" + rs(24)},

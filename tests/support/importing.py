@@ -1,4 +1,4 @@
-"""Builders for the tests of importers: files in memory, what came of them, hand-made containers."""
+"""Builders for the tests of importers: files in memory, imported exchanges, hand-made containers."""
 
 from __future__ import annotations
 

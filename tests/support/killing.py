@@ -1,7 +1,7 @@
-"""End a recorder at each of its file operations in turn, and look at what is left on disk.
+"""Kill a recorder at each of its file operations in turn, and check the files on disk.
 
 `python -m tests.support.killing SCENARIO SUFFIX DIRECTORY` forks a process for each operation. That process ends before
-the operation, or in the middle of it if it is a write. It prints how many were tried, and what was lost.
+the operation, or in the middle of it if it is a write. It prints the number of tries and the lost exchanges.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def main(scenario: str, suffix: str, directory: str) -> int:
                 continue
             append_again = path.exists() or path.with_name(f"{path.name}.journal").exists()
             if append_again and before | finished and at % 5 == 0:
-                recorder(path, append=True).close()  # the next recorder mends what is left
+                recorder(path, append=True).close()  # the next recorder repairs the files
                 if missing := lost(path, before | finished):
                     failures.append(f"operation {at}, and mended: {missing}")
         if code != 0:

@@ -55,7 +55,7 @@ def write(path: Path, documents: Documents) -> Path:
 
 
 def write_pair(directory: Path, name: str, n: int) -> Path:
-    """Write a tape of this shape, and beside it one whose answers and results differ. Return the first."""
+    """Write a tape of this shape, and a second tape whose answers and results differ. Return the first."""
     directory.mkdir()
     tape = write(directory / "large.tape", SHAPES[name](n))
     changed = tape.read_text()
@@ -171,7 +171,7 @@ def turns(n: int) -> Documents:
 
 @shape
 def separate_calls(n: int) -> Documents:
-    """n calls that have nothing in common but the system prompt."""
+    """n calls that share only the system prompt."""
     return [
         document
         for x in range(1, n + 1)
@@ -440,7 +440,7 @@ def websocket_messages(n: int) -> Documents:
     )
 
 
-# -- what is not a model call ------------------------------------------------------------------------------------------
+# -- other exchanges ------------------------------------------------------------------------------------------
 
 
 @shape

@@ -18,12 +18,12 @@ wiretape lint --explain WT009
 wiretape lint captures --json                 # findings with rule, call, path and both values
 ```
 
-`wiretape lint` reads tapes and looks for what is wrong with the loops on them. Each finding names the call, the place
+`wiretape lint` reads tapes and reports faults in the loops on them. Each finding names the call, the place
 in its request or answer, both values where there are two, and the next step. It exits with 1 if there is an error, with
 2 if a tape could not be read. Nothing is guessed: what a tape does not show (a history that only the provider has, a
 schema that is not valid itself) is not judged.
 
-Rules are named by their id, the beginning of ids (`WT01`), or their name. What a project wants stands in its
+Rules are named by their id, the beginning of ids (`WT01`), or their name. A project configures it in
 `pyproject.toml`; options of the command line go first:
 
 ```toml
@@ -35,7 +35,7 @@ fail-on = "warning"       # error (the default), warning, info, never
 `wiretape check --no-lint-errors` makes it part of a budget: see [CI](ci.md). In a test, `wiretape.lint()` of the
 [fixture](pytest.md) gives the findings of what the test did.
 
-This page is generated from the rules: `python -m tests.support.lint_docs` writes it anew.
+This page is generated from the rules: `python -m tests.support.lint_docs` rewrites it.
 
 | rule | severity | what it finds |
 |---|---|---|

@@ -37,7 +37,7 @@ PATIENCE_S = 30
 
 @dataclass
 class Stage:
-    """`play(agent, …)` sets agents going at the first `continue`; `type_in` gives what a person sees."""
+    """`play(agent, …)` starts agents at the first `continue`; `type_in` returns the text that a user sees."""
 
     queue: DecisionQueue
     url: str
@@ -74,7 +74,7 @@ class Stage:
             threading.Thread(target=act, args=(agent, result), daemon=True).start()
 
     def type_in(self, *lines: str) -> str:
-        """A transcript: what was typed, and what a person saw."""
+        """The transcript of typed lines and their replies."""
         said = []
         for line in lines:
             reply = self.queue.execute(line)
@@ -120,7 +120,7 @@ def stage(tapes: Sequence[Any] | None = None, live_tape: LiveTape | None = None)
 
 @contextmanager
 def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
-    """Agents are recorded onto a tape; `upstream` is their model's base URL, `Stage.url` the one that leads here."""
+    """Agents are recorded onto a tape; `upstream` is their model's base URL, `Stage.url` the URL of the recorder."""
     from functools import partial
 
     from wiretape.adapters.mitm.live.holding import HoldingAddon

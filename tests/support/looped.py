@@ -1,4 +1,4 @@
-"""A server on loopback, on a thread and a loop of its own, while it is entered."""
+"""A server on loopback with its own thread and event loop, as a context manager."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LoopedServer:
         """A client broke its connection off."""
 
     def started(self) -> None:
-        """On the loop, before anybody can connect."""
+        """Called on the loop before the first connection."""
 
     def __enter__(self) -> Self:
         self._ready = threading.Event()

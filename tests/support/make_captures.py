@@ -1,4 +1,4 @@
-"""Records captures/ anew: runs each agent through `wiretape record` against the scripted upstream.
+"""Re-records captures/: runs each agent through `wiretape record` against the scripted upstream.
 
 `make captures`, or `python -m tests.support.make_captures [NAME…]`. The clocks are frozen to the times of the texts.
 """
@@ -34,7 +34,7 @@ class Capture:
     module: str
     arguments: tuple[str, ...]
     provenance: str
-    saving: tuple[str, ...] = ()  # arguments for the recording alone: what the next capture goes on from
+    saving: tuple[str, ...] = ()  # arguments for the recording only, which the next capture continues
 
     @property
     def path(self) -> Path:

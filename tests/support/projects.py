@@ -53,7 +53,7 @@ class Project:
         return self.pytester.runpytest_inprocess("-p", "no:xdist", *_WITHOUT, *args)
 
     def run_apart(self, *args: str) -> pytest.RunResult:
-        """In a process of its own."""
+        """In a separate process."""
         return self.pytester.runpytest_subprocess(*_WITHOUT, *args, timeout=120)
 
     def tape(self, name: str) -> Path:

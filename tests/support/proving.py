@@ -1,4 +1,4 @@
-"""One file of recorded traffic through import, tape and decoding, and what can be said of it in numbers.
+"""Take a file of recorded traffic through import, tape and decoding, and count the results.
 
 What an exchange should be is told by its URL alone here, and its usage by its raw bytes (`told_usage`): the verdict
 does not rest on the code that it is about.
@@ -44,7 +44,7 @@ CALLS = {
     r"/moderations$": "moderations",
     r"/v\d/tokenize$": "tokenize",
 }
-BARE = "unknown:"  # the URL of a body that somebody kept without its request
+BARE = "unknown:"  # the URL for a body that was recorded without its request
 BROKEN = ("body", "text", "response", "undecoded", "corrupt_event_stream", "unreadable_event", "unreadable_message",
           "binary_message", "client_message", "event")  # fmt: skip
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,12 +56,12 @@ Shape = tuple[Any, ...]
 
 @dataclass
 class Findings:
-    """Numbers, and what is named with how often it was seen."""
+    """Counts of a file's exchanges, calls and names."""
 
     numbers: Counter[str] = field(default_factory=Counter)
     named: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in NAMED})
     kinds: Counter[str] = field(default_factory=Counter)  # formats of calls
-    rest: Counter[str] = field(default_factory=Counter)  # exchanges that are no model call, by what they are
+    rest: Counter[str] = field(default_factory=Counter)  # exchanges that are not model calls, by kind
     shapes: dict[str, list[Shape]] = field(default_factory=dict)  # of each file's calls, for twins
     seconds: float = 0.0
 
@@ -76,7 +76,7 @@ class Findings:
 
 
 def prove(path: Path, name: str, tape: Path, form: str = "auto") -> Findings:
-    """Import a file, write its tape, read that, decode, and judge. `name` is how the file is told of."""
+    """Import a file, write its tape, read that, decode, and judge. `name`: the name of the file in the report."""
     found = Findings()
     found.numbers["files"] = 1
     outcomes = list(import_files([path], form))
@@ -118,7 +118,7 @@ def _told(exchange: Exchange) -> Told | None:
 
 
 def expected_format(exchange: Exchange) -> str | None:
-    """The format that the URL promises (the empty string: any), None if it is no model call."""
+    """The wire format of the URL; "" for any format, None for other requests."""
     if exchange.request.url.startswith(BARE):
         return None if exchange.messages else ""
     path = re.split(r"[?#]", exchange.request.url)[0].replace("%3A", ":").rstrip("/")
@@ -136,7 +136,7 @@ def _recognised(found: Findings, name: str, exchange: Exchange, registry: Regist
     if form is None and (expected is None or exchange.request.url.startswith(BARE)):
         found.rest[_what(exchange)] += 1
         if expected is not None:
-            found.named["shows_nothing"][name] += 1  # neither does its request, which nobody kept
+            found.named["shows_nothing"][name] += 1  # neither does its request, which was not recorded
         return
     found.numbers["model_shaped"] += 1
     if form is None:
@@ -150,7 +150,7 @@ def _recognised(found: Findings, name: str, exchange: Exchange, registry: Regist
 
 
 def _what(exchange: Exchange) -> str:
-    """What an exchange is that is no model call."""
+    """The kind of an exchange that is not a model call."""
     url = exchange.request.url.partition("?")[0]
     if exchange.messages:
         return "realtime WebSocket"
@@ -191,7 +191,7 @@ def _compare(found: Findings, name: str, call: ModelCall, told: list[Told | None
         return
     found.numbers["usage_told"] += 1
     if call.kind == "embedding" and wanted is not None and not wanted.output:
-        wanted = wanted._replace(output=None)  # a vector is no tokens
+        wanted = wanted._replace(output=None)  # a vector has no tokens
     usage = call.usage
     mine = None if usage is None else Told(usage.input, usage.cached, usage.cache_write, usage.output, usage.reasoning)
     if _same(mine, wanted) or any(_same(mine, one) for one in later):
@@ -226,8 +226,8 @@ def _compare_socket(found: Findings, name: str, calls: list[ModelCall], exchange
 
 
 def shape(call: ModelCall) -> Shape:
-    """The kinds of a call's blocks. Models answer anew each time: what they say is theirs, and so is whether they think
-    aloud or say something before they call a tool. The blocks of the request, as far as it does not repeat that.
+    """The kinds of a call's blocks. Models answer differently each time: texts differ, and so does reasoning or text
+    before a tool call. The blocks of the request, as far as it does not repeat that.
     """
     assert call.response is not None
     blocks: list[str] = []

@@ -11,7 +11,7 @@ from typing import Any
 
 from wiretape.model.http import Ended
 
-PATIENCE_S = 20  # a busy machine is no failure
+PATIENCE_S = 20  # a busy machine is not a failure
 
 
 class Spy:

@@ -43,7 +43,7 @@ def texts(pattern: re.Pattern[Any], size: int) -> Iterator[str]:
 
 
 def _repeats(parts: list[Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Each repetition in an expression: a text that matches what stands before it, and one that matches its item."""
+    """Each repetition in an expression: a text that matches the part before it, and a text that matches its item."""
     for operator, argument in parts:
         if operator in _REPEATS:
             _, most, item = argument

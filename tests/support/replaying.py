@@ -91,7 +91,7 @@ def live(body: Any, url: str = CHAT, method: str = "POST", **headers: str) -> Li
 
 
 def said(outcome: Outcome) -> str:
-    """The text of an answered chat call, or why there is none."""
+    """The text of a chat answer, or the error."""
     match outcome:
         case Answer(exchange=found):
             assert found.response is not None

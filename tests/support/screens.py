@@ -39,7 +39,7 @@ _NAMES = {
 
 
 class Seat:
-    """In front of a screen: press keys, read what stands there."""
+    """Drives a screen: presses keys and reads its text."""
 
     def __init__(self, app: DebugScreen, pilot: Pilot[None]) -> None:
         self.app, self._pilot = app, pilot
@@ -50,7 +50,7 @@ class Seat:
         return await self.text()
 
     async def type(self, text: str) -> str:
-        """As `press`, of a text typed at once: textual would wait after each key until the machine is idle."""
+        """Like `press` for a whole text: textual would wait after each key until it is idle."""
         driver = self.app._driver
         assert driver is not None
         for lines_before, line in enumerate(text.split("\n")):
@@ -71,7 +71,7 @@ class Seat:
         return text_of(self.app)
 
     async def wait_for(self, words: str) -> str:
-        """What is shown once these words are there."""
+        """Wait for these words; return the text of the screen."""
         for _ in range(600):
             if words in (shown := await self.text()):
                 return shown

@@ -1,4 +1,4 @@
-"""A model on loopback that gives its answers in turn, and keeps what came."""
+"""A model on loopback that sends its answers in turn and stores the requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Scripted(ThreadingHTTPServer):
-    """Gives its answers in turn, and keeps what came."""
+    """Sends its answers in turn and stores the requests."""
 
     def __init__(self, answers: list[dict[str, Any]]) -> None:
         self.answers = answers

@@ -27,7 +27,7 @@ def why_not() -> str | None:
 
 
 def need_sealing() -> None:
-    """Skip a test where the system, or a container, lets nobody make a network."""
+    """Skip a test if the system or container forbids network namespaces."""
     if reason := why_not():
         pytest.skip(reason)
 

@@ -1,6 +1,6 @@
 """A scripted Responses server for WebSockets on loopback, and a small client: real sockets, no library.
 
-The server answers each `response.create` with what `script` says of it (a number counted from 1, and the message).
+The server answers each `response.create` with the result of `script(number from 1, message)`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def create(text: str | None = None, **members: Any) -> Said:
 
 
 def events(response_id: str, *output: dict[str, Any], **members: Any) -> list[Said]:
-    """What a server says of one response, from `created` to `completed`."""
+    """The server messages of one response, from `created` to `completed`."""
     lane = {"stream_id": members.pop("stream_id")} if "stream_id" in members else {}
     shown = {"id": response_id, "object": "response", "model": "m-1"}
     said: list[dict[str, Any]] = [{"type": "response.created", "response": {**shown, "status": "in_progress"}}]

@@ -1,8 +1,8 @@
-"""Starts `wiretape` as a program of its own, without loading it anew each time.
+"""Starts `wiretape` as a separate process, without loading its modules each time.
 
 Loading the recorder takes two seconds of a processor, and its tests start it a hundred times. Here one process loads it
-once and forks for each start. What runs is a whole process: it has arguments, variables, a directory, descriptors and
-a process id of its own, takes signals, can be killed, and ends as Python ends. Only what it imports is there already.
+once and forks for each start. It is a real process with its own arguments, variables, directory, descriptors and
+process id. It takes signals and exits as Python does. Only what it imports is there already.
 What tests the loading itself starts `python -m wiretape`.
 """
 
@@ -64,7 +64,7 @@ class Program:
         os.kill(self.pid, number)
 
     def wait(self, timeout: float = PATIENCE_S) -> int:
-        """Its exit code, or minus the signal that ended it. One that does not end in time is killed, and an error."""
+        """Return the exit code, or minus the signal. Kills a process that exceeds its time and raises an error."""
         ready, _, _ = select.select([self._told], [], [], timeout)
         if not ready:
             self.send_signal(signal.SIGKILL)

@@ -114,7 +114,7 @@ def duplicate_classes() -> dict[str, list[str]]:
 def foreign_private_names() -> dict[str, list[str]]:
     """Private names of other projects that a module uses, outside of modules and packages called `_compat`.
 
-    A private name that neither the module nor one that it imports defines is taken for one of another project.
+    A private name counts as foreign if neither the module nor its imports define it.
     """
     defined = {module: set(_defined(tree)) for module, tree in modules().items()}
     found = {}
@@ -165,7 +165,7 @@ def _used(tree: ast.Module) -> Iterator[str]:
 
 
 def present() -> dict[str, object]:
-    """What the exception lists of `tests/test_structure.py` would be now: to write them anew."""
+    """Print the exception lists of `tests/test_structure.py` as they would be now."""
     return {
         "CROWDED": crowded(),
         "DUPLICATE_CLASSES": duplicate_classes(),

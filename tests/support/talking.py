@@ -1,4 +1,4 @@
-"""Raw requests to a replay server on loopback, and what comes back for them."""
+"""Raw requests to a replay server on loopback, and their responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The token counts that a response's raw bytes tell, read without any wire format: what decoded usage is held against.
+"""Token counts read from a response's raw bytes without a wire format, to compare decoded usage with.
 
 Nothing here may import `wiretape.wire`: two readings that share code would share its mistakes.
 """
@@ -23,7 +23,7 @@ Counts = dict[str, Any]
 
 
 class Told(NamedTuple):
-    """Tokens as a body tells them; None where it does not."""
+    """Tokens as a body reports them, else None."""
 
     input: int | None
     cached: int | None
@@ -69,7 +69,7 @@ def values(text: str) -> Iterator[Any]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The JSON objects in a text, one after the other, whatever stands between them."""
+    """The JSON objects in a text, in order, with any text between them."""
     at = text.find("{")
     while at >= 0:
         try:
@@ -166,7 +166,7 @@ def _converse(last: Counts) -> Told:
 
 
 def _anthropic(last: Counts) -> Told:
-    """Cache reads and writes stand beside the input; passes that are no messages are only in `iterations`."""
+    """Cache reads and writes are counted apart from the input; passes other than messages are only in `iterations`."""
     passes = last.get("iterations") or []
     if not any(one.get("type") != "message" for one in passes):
         passes = [last]
@@ -178,7 +178,7 @@ def _anthropic(last: Counts) -> Told:
 
 
 def _openai(last: Counts) -> Told:
-    """Chat Completions, Responses and those who imitate them: the server's own total decides what is inside what."""
+    """Chat Completions, Responses and compatible formats: the server's total decides which counts include others."""
     prompt = last.get("prompt_tokens", last.get("input_tokens"))
     output = last.get("completion_tokens", last.get("output_tokens"))
     total = last.get("total_tokens")

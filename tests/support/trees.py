@@ -16,7 +16,7 @@ def tree_of(exchanges: tuple[Exchange, ...]) -> tuple[str, ...]:
 def tree(run: Run) -> tuple[str, ...]:
     """One line for the turns, one for each agent, each kind of link between two agents, each kind of side call.
 
-    `Agent #2` and its like stand for any of several: which of them is first differs from run to run.
+    `Agent #2` matches any of several agents, because their order differs from run to run.
     """
     names = {agent.number: agent.name.partition(" #")[0] for agent in run.agents}
     parents = [(names[a.parent] if a.parent is not None else "", names[a.number], a) for a in run.agents]

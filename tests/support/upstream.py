@@ -1,6 +1,7 @@
-"""A scripted upstream on loopback, for tests of the recording door: it answers, streams, stalls, resets and echoes.
+"""A scripted upstream on loopback, for tests of the recorder: it answers, streams, stalls, resets and echoes.
 
-The path's end says what happens: see `_handlers`. A test moves a held stream on with `open_gate`; `seen` is what came.
+The end of the path selects the behaviour: see `_handlers`. A test releases a held stream with `open_gate`; `seen` lists
+the requests.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ CHAT_EVENTS = [
 
 @dataclass
 class Seen:
-    """A request as it came in."""
+    """A received request."""
 
     method: str
     path: str
@@ -201,7 +202,7 @@ class Upstream(LoopedServer):
         return self._stream_end(writer)
 
     async def _slow(self, request: Seen, writer: asyncio.StreamWriter) -> bool:
-        """As a held stream, but its first event says who speaks, and nothing else."""
+        """Like a held stream, but its first event contains only the role."""
         self._stream_head(writer)
         for event in (chat_chunk(""), *CHAT_EVENTS):
             self._chunk(writer, event)

@@ -148,7 +148,7 @@ def counts(response: CallResponse) -> tuple[int | None, ...] | None:
 
 
 def everything(response: CallResponse) -> tuple[Any, ...]:
-    """All that is decoded, times aside: for comparing two ways of receiving the same bytes."""
+    """The decoded call without its times, to compare two ways of receiving the same bytes."""
     messages = tuple((m.role, m.blocks, m.block_paths, m.extra, m.cache_marked) for m in response.messages)
     facts = (response.status, response.model, response.id, response.finish, response.raw_finish, response.complete)
     return (*facts, messages, response.usage, response.error, response.streamed)
@@ -171,7 +171,7 @@ def block_text(block: Any) -> str:
 
 
 def check_paths(call: ModelCall, body: Any) -> int:
-    """Every block's path leads to its text in the raw body. The number of blocks checked."""
+    """Check that every block's path points to its text in the raw body. The number of blocks checked."""
     checked = 0
     for n, message in enumerate(call.request.messages):
         assert len(message.blocks) == len(message.block_paths)
@@ -208,7 +208,7 @@ def check_chunking(url: str, frames: Sequence[bytes], **more: Any) -> CallRespon
 
 
 def _check_torn(torn: CallResponse, whole: CallResponse) -> None:
-    """What came before a cut is the beginning of what came at all."""
+    """The part of a stream before a cut is a prefix of the whole."""
 
     def texts(response: CallResponse, kind: type) -> str:
         return "".join(b.text for m in response.messages for b in m.blocks if isinstance(b, kind))

@@ -38,7 +38,7 @@ def header(name: str, value: str) -> bytes:
 
 
 def message(payload: Any, **headers: str) -> bytes:
-    """One AWS event stream message; `_` in a header's name stands for `-`."""
+    """An AWS event stream message; `_` in a header's name becomes `-`."""
     head = b"".join(header(":" + name.replace("_", "-"), value) for name, value in headers.items())
     data = payload if isinstance(payload, bytes) else json.dumps(payload, ensure_ascii=False).encode()
     prelude = (len(head) + len(data) + 16).to_bytes(4, "big") + len(head).to_bytes(4, "big")

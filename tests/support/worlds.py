@@ -1,7 +1,7 @@
 """Made-up runs whose truth is known: trees of agents that talk to models, at times that can be shuffled.
 
-A plan says what happens and says nothing of time. `play` gives it times (and resends history with the liberties that
-clients take), so that the same plan can be played with calls finishing in any order.
+A plan lists events without times. `play` adds times, and resends history with the variations of real clients, so that
+one plan can be played with calls that finish in any order.
 """
 
 from __future__ import annotations

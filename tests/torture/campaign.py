@@ -10,12 +10,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WIRETAPE = Path(sys.executable).with_name("wiretape")  # the command beside this Python, whichever installation it is
+WIRETAPE = Path(sys.executable).with_name("wiretape")  # the command of this Python's installation
 
 
 @dataclass
 class Campaign:
-    """One campaign: a seeded source of randomness, what was tried, and what failed."""
+    """A campaign: a seeded random source, its cases and its failures."""
 
     name: str
     seed: int
@@ -30,7 +30,7 @@ class Campaign:
         self.source = random.Random(self.seed)
 
     def fail(self, what: str) -> None:
-        """Note one failure. The first ones are printed at once, since a campaign takes minutes."""
+        """Note one failure. The first failures are printed immediately, since a campaign takes minutes."""
         self.failures.append(what)
         if len(self.failures) <= 20:
             print(f"{self.name}: FAILED: {what}", flush=True)

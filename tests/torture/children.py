@@ -1,7 +1,7 @@
 """Children of marked tests: random routes, environments and clients must get the recorded answer, or be refused.
 
-Each project has tests that start children against a live model on loopback. A call that the model gets is an escape; a
-child that asks what is not on the tape must fail its test. `python -m tests.torture.children --count N` starts N
+Each project has tests that start children against a live model on loopback. A call that reaches the model is an
+escape; a child with an unrecorded request must fail its test. `python -m tests.torture.children --count N` starts N
 children; it drives the pytest of the Python that it is started with.
 """
 

@@ -1,6 +1,6 @@
-"""The outside world of the escape campaign: every name leads here, and whatever arrives is logged.
+"""The outside network of the escape campaign: every name resolves to it, and it logs all connections.
 
-Run inside a network namespace of its own, with the log's path as its argument.
+Runs inside a separate network namespace; its argument is the path of the log.
 """
 
 from __future__ import annotations

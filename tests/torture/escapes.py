@@ -1,7 +1,7 @@
 """Try every way out of a replayed program: plain, in process and sealed. Needs Linux, root, `unshare` and `ip`.
 
-The campaign runs in a network namespace whose only neighbour is `escape_world`: every name leads there, and whatever
-arrives is an escape. A way that README and docs/replay.md announce may escape; every other one is a failure.
+The campaign runs in a network namespace whose only peer is `escape_world`: every name resolves to it, and every
+connection that arrives there is an escape. Escapes that README and docs/replay.md announce are allowed; others fail.
 """
 
 from __future__ import annotations

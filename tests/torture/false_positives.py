@@ -11,7 +11,7 @@ import orjson
 from tests.support.harmless import values
 from tests.torture.campaign import start
 
-MOST_REPLACED = 3  # of the 209: two are keys by their shape in the place of an id
+MOST_REPLACED = 3  # of the 209: two ids have the shape of a key
 
 
 def main(argv: list[str]) -> int:
@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
         if redactor.text(text) != text:
             changed += 1
             print(f"{path.name}: {redactor.counts}")
-    if changed > campaign.tried["kilobytes"] / 1000:  # what is replaced there is mostly a key of an example
+    if changed > campaign.tried["kilobytes"] / 1000:  # the replaced values are mostly example keys
         campaign.fail(f"{changed} source files are changed")
     return campaign.finish()
 

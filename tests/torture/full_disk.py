@@ -1,6 +1,6 @@
-"""Fill the disk while a tape is recorded, continued and rewritten, and compare what is left with what was promised.
+"""Fill the disk while a tape is recorded, continued and rewritten, and compare the files with the promises.
 
-The disk is a small tmpfs, where this user may mount one. Else a limit on the size of files stands in for it.
+The disk is a small tmpfs, where this user may mount one. Otherwise a file size limit simulates it.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def attempt(campaign: Campaign, disk: Disk, upstream: Upstream, what: str) -> No
 
 
 def _rewrite(check: Callable[[bool, str], None], disk: Disk, tape: Path, program: list[str], url: str) -> None:
-    """On a disk without room a tape stays as it is, whatever is done to it; with room it goes on."""
+    """On a full disk, no operation changes a tape; with space, recording continues."""
     whole = numbers(tape)
     disk.fill()
     other = tape.with_name(f"other{''.join(tape.suffixes)}")
@@ -164,7 +164,7 @@ def _rewrite(check: Callable[[bool, str], None], disk: Disk, tape: Path, program
         check(numbers(tape) == whole, f"{arguments[:4]}: {len(numbers(tape))} of {len(whole)} calls are left")
         check(done.returncode != 70 and "Traceback" not in done.stderr, f"{arguments[0]}: {done.stderr[-300:]}")
         check(not other.exists(), "merge has left half a tape")
-        check(not list(tape.parent.glob(".*.new")), "a file aside was left")
+        check(not list(tape.parent.glob(".*.new")), "a temporary file was left")
     disk.empty()
     done = disk.run("record", "-o", str(tape), "--append", "--no-stats", "--", *program, url=url)
     check(done.returncode == 0, f"append with room: exit {done.returncode}: {done.stderr[-300:]}")

@@ -30,7 +30,7 @@ MEMORY = 4_000_000_000
 
 
 def measured(run: Callable[[Path], object], tape: Path) -> float | str:
-    """The CPU time of a run in a process of its own; or what ended it."""
+    """The CPU time of a run in a separate process, or the signal that ended it."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -62,7 +62,7 @@ def converse(route: tuple[str, int, str], tag: str, seed: int, stop: threading.E
 
 
 def child(log: str, tag: str) -> int:
-    """The program that `wiretape record` runs: as the workers here, with what has finished in a file."""
+    """The program that `wiretape record` runs: the same workers, with finished calls listed in a file."""
 
     class Log(list[str]):
         def append(self, name: str) -> None:
@@ -150,7 +150,7 @@ class Round:
             self.process.send_signal(signal.SIGTERM)
 
     def end(self) -> None:
-        """Wait for all of it, and collect what has finished."""
+        """Wait for all workers, and collect the finished calls."""
         self._stop.set()
         self.process.wait()
         for worker in self._workers:

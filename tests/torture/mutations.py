@@ -161,7 +161,7 @@ def change_value(source: random.Random, text: bytes) -> bytes:
 
 
 def change_body(source: random.Random, text: bytes) -> bytes:
-    """A body changes, and not what is around it."""
+    """Changes a body, and keeps the rest."""
     values = _values(text)
     parts = [part for value in values for part in _parts(value)]
     if not parts:
@@ -285,7 +285,7 @@ DAMAGES_BYTES = (flip_bits, change_bytes, truncate, zero_tail, blow_up_number, i
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A good tape, and the journal beside it if it has one."""
+    """A good tape, with its journal if it has one."""
 
     name: str
     text: bytes
@@ -360,7 +360,7 @@ def argv_of(words: str, tape: Path, original: Path, out: Path) -> list[str]:
 
 
 def read_by(argv: Sequence[str]) -> str | None:
-    """Run one command in this process. Return what was wrong with how it ended, or None."""
+    """Run one command in this process. Return the fault in how the process ended, or None."""
     from wiretape.cli.main import main
 
     out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")

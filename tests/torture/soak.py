@@ -32,7 +32,7 @@ TURN = 20  # calls of one conversation
 
 
 def request(number: int) -> bytes:
-    """A call of a conversation that grows, and begins anew from time to time."""
+    """A call of a conversation that grows, and restarts from time to time."""
     first = number - number % TURN
     messages = [{"role": "user", "content": f"question {n} {'word ' * 60}"} for n in range(first, number + 1)]
     return json.dumps({"model": "m", "messages": messages}).encode()

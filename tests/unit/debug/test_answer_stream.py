@@ -1,4 +1,4 @@
-"""An answer as it came, event by event."""
+"""A recorded answer event by event."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def stream_of(call: ModelCall, exchange: Exchange) -> AnswerStream:
     return stream
 
 
-def test_an_answer_grows_with_its_events() -> None:
+def test_an_answer_grows_with_each_event() -> None:
     (call,) = decode([chat()])
     stream = stream_of(call, chat())
     assert stream.times == (30, 50, 80, 81, 81)
@@ -63,7 +63,7 @@ def test_each_call_of_a_socket_has_its_own_stream() -> None:
         assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
 
 
-def test_an_answer_that_came_whole_is_no_stream() -> None:
+def test_an_unstreamed_answer_is_not_a_stream() -> None:
     answer = {"choices": [{"message": {"role": "assistant", "content": "Fine."}, "finish_reason": "stop"}]}
     request = Request("POST", "https://api.openai.com/v1/chat/completions", Headers(), BODY)
     exchange = Exchange(1, 0, request, Response(200, Headers(), 1, JsonBody(answer)), Ended.COMPLETE, 2)

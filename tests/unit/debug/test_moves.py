@@ -41,14 +41,14 @@ def test_into_the_subagent_back_out_and_back_to_its_first_call() -> None:
     assert at(run, "reverse-finish") == Stop("tool", 1, 0)
 
 
-def test_next_passes_over_the_subagent_and_reverse_next_comes_back() -> None:
+def test_next_skips_the_subagent_and_reverse_next_returns() -> None:
     run = debugger()
     assert at(run, "next") == Stop("answer", 1)
     assert at(run, "next") == Stop("answer", 4)
     assert at(run, "reverse-next") == Stop("answer", 1)
 
 
-def test_next_stops_at_a_breakpoint_inside_what_it_passes_over() -> None:
+def test_next_stops_at_a_breakpoint_inside_a_skipped_subagent() -> None:
     run = debugger()
     assert at(run, "next", "break tool=create_calendar_event", "next") == Stop("tool", 2, 0)
     assert at(run, "finish") == Stop("request", 4)
@@ -59,7 +59,7 @@ def test_finish_of_a_chosen_frame_is_that_frames() -> None:
     assert at(run, "goto 2", "up", "finish") == Stop("answer", 4)
 
 
-def test_each_message_to_a_subagent_is_a_going_of_its_own() -> None:
+def test_each_message_to_a_subagent_starts_an_activation() -> None:
     run = debugger("subagent-control")
     sent = [use for use in run.timeline.run.tool_uses if use.call.name == "send_message" and use.call_number == 2]
     assert len(sent) == 2
@@ -79,7 +79,7 @@ def test_the_ends_are_places_of_their_own() -> None:
     assert at(run, "break 1", "run") == Stop("request", 1)
 
 
-def test_finish_at_the_end_of_a_root_agents_turn_says_what_goes_on() -> None:
+def test_finish_at_the_end_of_a_root_agents_turn_fails_with_a_hint() -> None:
     run = debugger()
     run.execute("goto 4")
     error = run.execute("finish").error
@@ -127,7 +127,7 @@ def test_step_visits_every_call_once_in_both_directions(run: Run) -> None:
 
 
 @given(runs())
-def test_next_never_goes_deeper_and_always_on(run: Run) -> None:
+def test_next_never_enters_a_subagent_and_always_advances(run: Run) -> None:
     line = Timeline(run)
     for place in range(line.end):
         there = moves.step_over(line, place)
@@ -139,7 +139,7 @@ def test_next_never_goes_deeper_and_always_on(run: Run) -> None:
 
 
 @given(runs())
-def test_finish_leaves_the_frame_and_reverse_finish_goes_before_it(run: Run) -> None:
+def test_finish_leaves_the_frame_and_reverse_finish_returns_before_it(run: Run) -> None:
     line = Timeline(run)
     for number in line.calls:
         going = line.activation(number)

@@ -86,7 +86,7 @@ def test_continue_stops_at_exactly_the_places_of_a_breakpoint_in_both_directions
 
 
 @given(runs(), st.sampled_from(["input", "model", "answer", "request.messages[0].text", "finish"]))
-def test_a_watchpoint_stops_where_its_value_is_not_that_of_the_agents_call_before(run: Run, expression: str) -> None:
+def test_a_watchpoint_stops_where_its_value_differs_from_the_agents_previous_call(run: Run, expression: str) -> None:
     session = made(run)
     session.execute(f"watch {expression}")
     seen = set()
@@ -123,7 +123,7 @@ def test_the_outline_holds_every_call_and_every_tool_use_once(run: Run) -> None:
 
 
 @given(runs(), st.text(max_size=20), st.integers(0, 30))
-def test_completion_gives_what_begins_as_the_line_does(run: Run, text: str, cursor: int) -> None:
+def test_completions_begin_as_the_line_does(run: Run, text: str, cursor: int) -> None:
     for line in (text, f"break {text}", f"goto {text}", f"print request.{text}", f"info {text}", f"help {text}"):
         found = made(run).complete(line, min(cursor, len(line)))
         typed = line[found.start : min(cursor, len(line))]
@@ -142,7 +142,7 @@ def test_an_empty_line_does_the_last_command_again() -> None:
     assert session.here == Stop("answer", 1)
 
 
-def test_a_command_may_be_cut_short_as_far_as_it_stays_clear() -> None:
+def test_a_command_may_be_abbreviated_if_it_is_unambiguous() -> None:
     session = debugger()
     assert session.execute("cont").command == "continue"
     assert session.execute("reverse-c").command == "reverse-continue"
@@ -152,7 +152,7 @@ def test_a_command_may_be_cut_short_as_far_as_it_stays_clear() -> None:
     assert "could be reverse-step, reverse-next" in error
 
 
-def test_a_fork_of_marks_shows_where_one_stands_and_what_is_set() -> None:
+def test_marks_show_the_current_stop_and_the_breakpoints() -> None:
     session = debugger(findings=[CallFinding("lost", 3, "a result is lost")])
     for line in ("break tool=create_calendar_event", "disable 1", "goto 4", "note here"):
         session.execute(line)
@@ -177,7 +177,7 @@ def test_completion_knows_commands_names_values_members_and_numbers() -> None:
     assert session.complete("nothing ").candidates == ()
 
 
-def test_a_note_that_cannot_be_kept_is_not_shown_as_if_it_were() -> None:
+def test_a_note_that_cannot_be_saved_is_not_shown() -> None:
     session = debugger()
 
     def fail(notes: object) -> None:
@@ -189,7 +189,7 @@ def test_a_note_that_cannot_be_kept_is_not_shown_as_if_it_were() -> None:
     assert session.notes == []
 
 
-def test_notes_are_handed_to_whoever_keeps_them() -> None:
+def test_notes_are_passed_to_the_save_callback() -> None:
     session, kept = debugger(), list[list[Note]]()
     session.save_notes = lambda notes: kept.append(list(notes))
     session.execute("goto 2")
@@ -199,7 +199,7 @@ def test_notes_are_handed_to_whoever_keeps_them() -> None:
     assert kept[-1] == [Note(Stop("answer", 2), "two")]
 
 
-def test_a_run_that_grows_leaves_one_where_one_stood() -> None:
+def test_a_growing_run_keeps_the_current_stop() -> None:
     session = debugger()
     whole = session.timeline.run
     part = Run(whole.steps[:2], (), whole.agents, whole.threads, whole.tool_uses[:2])
@@ -212,7 +212,7 @@ def test_a_run_that_grows_leaves_one_where_one_stood() -> None:
     assert grown.here == Stop("request", 4)
 
 
-def test_a_temporary_breakpoint_is_gone_when_it_was_hit() -> None:
+def test_a_temporary_breakpoint_is_removed_when_hit() -> None:
     session = debugger()
     session.execute("tbreak agent=schedule_event")
     session.execute("continue")
@@ -220,7 +220,7 @@ def test_a_temporary_breakpoint_is_gone_when_it_was_hit() -> None:
     assert session.breakpoints.points == []
 
 
-def test_what_others_know_is_asked_for_once() -> None:
+def test_annotations_are_computed_once() -> None:
     asked = []
     run = debugger().timeline.run
 
@@ -234,7 +234,7 @@ def test_what_others_know_is_asked_for_once() -> None:
     assert asked == [1]
 
 
-def test_a_terminal_never_obeys_what_a_model_said() -> None:
+def test_control_sequences_of_a_model_never_reach_the_terminal() -> None:
     session = debugger()
     text = last(session, "note \x1b[2Jgone")
     assert "\x1b" not in text

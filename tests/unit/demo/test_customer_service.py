@@ -18,7 +18,7 @@ def test_frozen_times_come_first_then_the_real_one() -> None:
     assert abs((datetime.now() - next(times)).total_seconds()) < 60
 
 
-def test_the_forecast_is_for_the_day_that_was_asked_for() -> None:
+def test_the_forecast_is_for_the_requested_day() -> None:
     assert use_tool(WEATHER, {"city": "成都市", "start_time": "2026年03月01日", "end_time": "2026年03月01日"}) == (
         '{"data":[{"wind_dir_day":"东北风","wind_level_day":"2","temp_high":18,"condition":"多云",'
         '"wind_dir_night":"东北风","predict_date":"2026-03-01","weather_day":"多云","wind_level_night":"2",'

@@ -28,7 +28,7 @@ def confirmed(result: str) -> str:
     return text
 
 
-def test_a_tool_result_gets_the_next_answer_which_tells_its_time() -> None:
+def test_a_tool_result_gets_the_next_answer_with_its_time() -> None:
     said = "已经帮你安排好了：明天（{}）{}和张三的产品评审会，时长 1 小时。"
     assert confirmed("at 2025-06-11T15:00:00") == said.format("2025-06-11", "下午 3 点")
     assert confirmed("（2025-06-12）09:30") == said.format("2025-06-12", "上午 9 点 30 分")
@@ -40,13 +40,13 @@ def test_tool_results_of_earlier_turns_do_not_count() -> None:
     assert answer_for("/chat/completions", {"messages": turns}) == answers.CLOCK_ASKS_TIME
 
 
-def test_the_last_answer_tells_what_the_tool_said() -> None:
+def test_the_last_answer_contains_the_result_of_the_tool() -> None:
     answer = answer_for("/chat/completions", {"messages": CLOCK})
     assert answer is not None
     assert answer["choices"][0]["message"]["content"] == "现在北京时间是22:34:43。"
 
 
-def test_what_is_not_in_the_script_has_no_answer() -> None:
+def test_a_request_outside_the_script_has_no_answer() -> None:
     unknown = [{"role": "user", "content": "write a poem"}]
     assert answer_for("/chat/completions", {"messages": unknown}) is None
     assert answer_for("/chat/completions", {"input": SUPERVISOR}) is None

@@ -15,9 +15,7 @@ from wiretape.demo.upstream import main, sse
 TELL = "import json, os, sys; json.dump(dict(os.environ), open(sys.argv[1], 'w'))"
 
 
-def test_a_program_that_it_runs_finds_it_and_a_key_where_the_user_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_program_gets_the_base_url_and_a_dummy_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-mine")
     told = tmp_path / "environ.json"

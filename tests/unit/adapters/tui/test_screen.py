@@ -76,7 +76,7 @@ def test_the_hint_for_a_held_call_names_every_key_that_decides_about_it() -> Non
     assert len(HELD_KEYS) < 80
 
 
-def test_it_opens_where_line_mode_does_with_what_there_is() -> None:
+def test_it_opens_at_the_start_with_the_overview() -> None:
     async def play(seat: Seat) -> None:
         shown = await seat.text()
         assert "at the start · 4 calls" in shown
@@ -113,7 +113,7 @@ def test_a_move_over_a_subagent() -> None:
     sit(play)
 
 
-def test_a_breakpoint_stops_both_ways_and_stands_in_the_tree() -> None:
+def test_a_breakpoint_stops_in_both_directions_and_is_marked_in_the_tree() -> None:
     async def play(seat: Seat) -> None:
         shown = await seat.type(":break tool=create_calendar_event\n")
         assert "breakpoint 1: tool=create_calendar_event" in shown
@@ -147,7 +147,7 @@ def test_search_goes_from_match_to_match() -> None:
     sit(play, size=(120, 40))
 
 
-def test_a_mistake_is_said_and_changes_nothing() -> None:
+def test_an_error_is_shown_and_changes_nothing() -> None:
     async def play(seat: Seat) -> None:
         shown = await seat.type(":goto 99\n")
         assert "the tape has no call 99" in shown
@@ -157,7 +157,7 @@ def test_a_mistake_is_said_and_changes_nothing() -> None:
     sit(play)
 
 
-def test_tab_completes_and_goes_on_to_the_next_candidate() -> None:
+def test_tab_completes_and_then_takes_the_next_candidate() -> None:
     async def play(seat: Seat) -> None:
         assert "break tool=create_calendar_event" in await seat.type(":break tool=")  # offered, dim
         shown = await seat.press("tab", "tab")
@@ -167,7 +167,7 @@ def test_tab_completes_and_goes_on_to_the_next_candidate() -> None:
     sit(play)
 
 
-def test_the_history_comes_back_with_the_arrow() -> None:
+def test_the_arrow_key_recalls_the_history() -> None:
     async def play(seat: Seat) -> None:
         await seat.type(":print call\n")
         await seat.type(":")
@@ -177,7 +177,7 @@ def test_the_history_comes_back_with_the_arrow() -> None:
     sit(play)
 
 
-def test_what_was_asked_for_stands_on_the_right_until_escape() -> None:
+def test_command_output_stays_on_the_right_until_escape() -> None:
     async def play(seat: Seat) -> None:
         shown = await seat.type(":print usage.input\n")
         assert "usage.input = 347" in shown
@@ -186,7 +186,7 @@ def test_what_was_asked_for_stands_on_the_right_until_escape() -> None:
     sit(play)
 
 
-def test_a_click_in_the_tree_goes_there() -> None:
+def test_a_click_in_the_tree_goes_to_its_stop() -> None:
     async def play(seat: Seat) -> None:
         lines = (await seat.text()).splitlines()
         row = next(number for number, line in enumerate(lines) if "4 stop" in line)
@@ -222,7 +222,7 @@ def test_panes_change_their_widths() -> None:
     sit(play)
 
 
-def test_ctrl_c_says_how_to_leave() -> None:
+def test_ctrl_c_prints_how_to_leave() -> None:
     assert "q leaves" in after(Path("subagents.tape"), ["ctrl+c"])
 
 
@@ -242,7 +242,7 @@ def streamed() -> Debugger:
     return Debugger(build_run(decode([exchange])), Annotations(exchanges={1: exchange}))
 
 
-def test_an_answer_is_played_as_it_streamed() -> None:
+def test_an_answer_is_played_at_its_recorded_pace() -> None:
     async def play(seat: Seat) -> None:
         await seat.press("n", "a")
         shown = await seat.wait_for("5 of 5 events")
@@ -252,11 +252,11 @@ def test_an_answer_is_played_as_it_streamed() -> None:
     at_screen(streamed(), play)
 
 
-def test_an_answer_that_came_whole_cannot_be_played() -> None:
+def test_an_unstreamed_answer_cannot_be_played() -> None:
     assert "was not streamed" in after(Path("subagents.tape"), ["n", "a"])
 
 
-def test_a_tape_without_model_calls_says_so() -> None:
+def test_a_tape_without_model_calls_is_shown_as_such() -> None:
     shown = after(Debugger(build_run([]), Annotations(name="empty.tape")), ["n", "b", "a"])
     assert "empty.tape" in shown
     assert "no call" in shown
@@ -267,7 +267,7 @@ def test_notes_and_findings_are_marked() -> None:
     assert "▶!" in shown
 
 
-def test_without_colour_everything_still_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_colour_everything_is_readable(monkeypatch: pytest.MonkeyPatch) -> None:
     coloured = after(Path("subagents.tape"), ["s"])
     monkeypatch.setenv("NO_COLOR", "1")
     assert after(Path("subagents.tape"), ["s"]) == coloured

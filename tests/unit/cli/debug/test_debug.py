@@ -49,7 +49,7 @@ def type_lines(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
     monkeypatch.setattr("builtins.input", ask)
 
 
-def test_a_tape_is_named_from_here_and_its_figures_stay_in_one_piece(
+def test_a_tape_has_a_relative_path_and_its_counts_on_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = tmp_path / "a-directory-with-quite-a-long-name" / "and-another-one-below-it-that-is-no-shorter"
@@ -82,7 +82,7 @@ def test_a_script_stops_at_its_first_error_and_exits_with_2(tape: str, capsys: p
     assert err == "wiretape: command 1 (goto 9): the tape has no call 9; it has calls 1 to 4\n"
 
 
-def test_a_breakpoint_that_is_never_hit_is_no_error(tape: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_breakpoint_that_is_never_hit_is_not_an_error(tape: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, tape, "--batch", "break input>1M; continue; when")
     assert code == 0
     assert out.endswith("the end of the tape, after the last call · stop 11 of 11\n")
@@ -122,7 +122,7 @@ def test_two_sources_of_commands_and_a_tape_on_the_same_input_are_refused(
     assert "standard input is the tape" in err
 
 
-def test_a_tape_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_tape_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "nothing.tape", "--batch", "c")
     assert (code, err) == (2, "wiretape: nothing.tape: no such file\n")
 
@@ -133,7 +133,7 @@ def test_every_line_fits_and_has_no_colour(tape: str, capsys: pytest.CaptureFixt
     assert len(out.splitlines()) > 100
 
 
-def test_notes_are_kept_beside_the_tape_which_never_changes(tape: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_notes_are_saved_next_to_the_unchanged_tape(tape: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = Path(tape).read_bytes()
     run(capsys, tape, "--batch", "goto 3; note the time zone; goto 1.1; note a tool")
     code, out, _ = run(capsys, tape, "--batch", "goto 3; info notes")
@@ -148,7 +148,7 @@ def test_notes_are_kept_beside_the_tape_which_never_changes(tape: str, capsys: p
     assert "holds no notes" in err
 
 
-def test_diff_with_another_tape_says_where_the_two_part(
+def test_diff_with_another_tape_shows_where_they_diverge(
     tape: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "other.tape"
@@ -163,7 +163,7 @@ def test_diff_with_another_tape_says_where_the_two_part(
     assert "+ OK: created '设计评审会' at 2025-06-11T15:00:00 for 60 min" in out
 
 
-def test_diff_at_a_call_that_is_the_same_says_how_to_see_where_the_two_part(
+def test_diff_at_an_equal_call_shows_how_to_find_the_divergence(
     tape: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "an other.tape"
@@ -205,7 +205,7 @@ def test_a_conversation(tape: str, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "(wiretape) " in err  # stdout is no terminal here: the prompt is no result
 
 
-def test_findings_are_told_of_at_the_start(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_are_counted_at_the_start(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     type_lines(monkeypatch)
     converse(open_debugger(str(CAPTURES / "weather-one-tool.tape")))
     assert "about this run: info findings lists them" in capsys.readouterr().out
@@ -216,7 +216,7 @@ def test_the_end_of_the_input_leaves(tape: str, monkeypatch: pytest.MonkeyPatch)
     converse(open_debugger(tape))
 
 
-def test_lines_are_asked_for_at_a_terminal_without_a_screen(
+def test_line_mode_is_used_on_a_terminal_without_a_screen(
     tape: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)

@@ -11,7 +11,7 @@ from wiretape.debug.expression.names import NAMES
 
 
 def test_the_page_is_current() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tests.support.debugger_docs writes it anew"
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tests.support.debugger_docs rewrites it"
 
 
 def test_every_command_name_and_topic_is_documented() -> None:
@@ -22,15 +22,15 @@ def test_every_command_name_and_topic_is_documented() -> None:
     assert not [topic for topic in TOPICS if f"`{topic}`" not in text]
 
 
-def test_every_command_has_a_group_a_help_line_and_a_word_of_its_own() -> None:
+def test_every_command_has_a_group_a_help_line_and_a_unique_name() -> None:
     words = [word for c in COMMANDS.values() for word in (c.name, *c.aliases)]
     assert len(words) == len(set(words))
     assert all(c.group in GROUPS and c.help and not c.help.endswith(".") for c in COMMANDS.values())
 
 
-def test_every_example_can_be_done_somewhere() -> None:
+def test_every_example_works_somewhere() -> None:
     elsewhere = ("other.tape", "refund", "goto turn 2", "a+b", "disk")  # what the capture does not have
-    living = "living"  # commands for a program at work have transcripts of their own
+    living = "living"  # commands for a running program have separate transcripts
     for command in (c for c in COMMANDS.values() if not c.terminal and c.group != living):
         for example in command.examples:
             if not any(word in example for word in elsewhere):

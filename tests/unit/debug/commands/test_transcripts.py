@@ -1,6 +1,6 @@
-"""Sessions as a person has them: lines typed in, text out, to the character. Every command is in one of them.
+"""Transcripts of debugger sessions, to the character. They contain every command.
 
-WIRETAPE_REWRITE_GOLDEN=1 writes them anew.
+WIRETAPE_REWRITE_GOLDEN=1 rewrites them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The language of conditions: what it reads, what it says of what it cannot read, and that nothing else happens."""
+"""The expression language: values, errors, and safety."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_condition(text: str, met: bool) -> None:
         ("1 + " * 600 + "1", "too long"),
     ],
 )
-def test_what_cannot_be_read_is_named(text: str, says: str) -> None:
+def test_syntax_errors_name_their_position(text: str, says: str) -> None:
     with pytest.raises(UsageError) as error:
         parse(text)
     assert says in str(error.value)
@@ -114,7 +114,7 @@ def test_what_cannot_be_read_is_named(text: str, says: str) -> None:
         ("input[0]", "input is not a list"),
     ],
 )
-def test_what_leads_nowhere_is_named(text: str, says: str) -> None:
+def test_a_missing_member_is_named(text: str, says: str) -> None:
     with pytest.raises(UsageError) as error:
         evaluate(parse(text), WORLD, LAST)
     assert says in str(error.value)
@@ -125,7 +125,7 @@ def test_a_tools_arguments_are_looked_into() -> None:
     assert evaluate(parse("response.blocks[0].arguments.duration_minutes * 2"), WORLD, Stop("answer", 2)) == 120
 
 
-def test_an_expression_is_asked_where_all_its_names_are_known() -> None:
+def test_an_expression_is_evaluated_where_all_its_names_have_values() -> None:
     assert known_from(parse("call=3 and agent=root")) == "request"
     assert known_from(parse("call=3 and input>5")) == "answer"
     assert known_from(parse("input>5 or tool=x")) == "tool"
@@ -146,7 +146,7 @@ PIECES = st.sampled_from([*NAMES, *"()=<>~!+-*/.[]'\"/", "and", "or", "not", "if
 
 
 @given(runs(most=4), st.lists(PIECES, max_size=10), st.text(max_size=10))
-def test_whatever_is_written_gives_a_value_or_a_sentence(run: Run, pieces: list[str], text: str) -> None:
+def test_every_text_evaluates_to_a_value_or_an_error(run: Run, pieces: list[str], text: str) -> None:
     annotated = AnnotatedRun(run, Annotations())
     for written in (" ".join(pieces), "".join(pieces), text, f"request{text}", f"answer~{text}"):
         for stop in annotated.timeline.stops[1:-1]:

@@ -31,11 +31,11 @@ def test_a_path_finds_every_value(path: str, found: list[object]) -> None:
 
 
 @pytest.mark.parametrize("path", ["$.", "$[", "$.request.messages[?", "$.a b"])
-def test_what_is_no_path_is_named(path: str) -> None:
+def test_an_invalid_jsonpath_is_named(path: str) -> None:
     with pytest.raises(UsageError, match="is not a JSONPath"):
         found_by_jsonpath(WORLD, LAST, path)
 
 
-def test_a_place_without_a_call_says_where_to_go() -> None:
+def test_an_end_of_the_tape_has_no_values_and_a_hint() -> None:
     with pytest.raises(UsageError, match="step, next or continue goes to the first call"):
         found_by_jsonpath(WORLD, Stop("start"), "$.call")
