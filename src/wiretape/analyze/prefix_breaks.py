@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import orjson
 
 from wiretape.model.call import Block, CallRequest, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult
+from wiretape.model.common_prefix import common_prefix
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.run import Run
 from wiretape.model.volatile_text import KINDS
 from wiretape.model.wording import clip
-from wiretape.runs.agent_identity import common_prefix
 
 REORDERED = "another order of the tools"
 ANOTHER_TOOL = "another tool"

@@ -3,7 +3,6 @@
 __all__ = [
     "address",
     "canonical",
-    "common_prefix",
     "difference",
     "excerpt",
     "json_paths",

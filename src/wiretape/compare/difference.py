@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 from wiretape.compare.address import Address
 from wiretape.compare.canonical import same
-from wiretape.compare.common_prefix import CommonPrefixes, common_start
+from wiretape.model.common_prefix import CommonPrefixes, common_start
 from wiretape.model.jsonvalue import Json
 
 

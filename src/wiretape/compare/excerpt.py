@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from itertools import takewhile
 
 from wiretape.compare.difference import Absent, Difference
+from wiretape.model.common_prefix import common_prefix
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
 from wiretape.tape.redaction import PLACEHOLDER
@@ -24,7 +24,7 @@ def excerpts(difference: Difference, width: int = 100) -> tuple[str, str]:
     live = covered(recorded, spelled(difference.live))
     if max(len(recorded), len(live)) <= width:
         return recorded, live
-    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(recorded, live, strict=False)))
+    common = common_prefix(recorded, live)
     start = max(0, common - width // 3)
     return _window(recorded, start, width), _window(live, start, width)
 

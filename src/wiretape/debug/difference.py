@@ -17,6 +17,7 @@ from wiretape.debug.figures import UNKNOWN, count_text
 from wiretape.debug.timeline import Timeline
 from wiretape.errors import UsageError
 from wiretape.model.call import Block, CallRequest, Message, ModelCall, ToolCall, ToolResult
+from wiretape.model.common_prefix import common_prefix
 from wiretape.model.run import Run, Step
 from wiretape.model.wording import plural
 
@@ -152,19 +153,7 @@ def _block(path: str, old: Block, new: Block) -> CallDifference:
 
 
 def _text(path: str, before: str, after: str) -> CallDifference:
-    return CallDifference(path, "changed", before, after, common_prefix_length(before, after))
-
-
-def common_prefix_length(a: str, b: str) -> int:
-    """How many leading characters two texts share."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:  # slices compare much faster than characters
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return CallDifference(path, "changed", before, after, common_prefix(before, after))
 
 
 def _shown(message: Message) -> str:

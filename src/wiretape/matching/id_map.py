@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import is_
 from typing import Final
 
-from wiretape.compare.common_prefix import CommonPrefixes
 from wiretape.compare.difference import Difference, differences
 from wiretape.compare.normalize import loose
+from wiretape.model.common_prefix import CommonPrefixes, common_prefix
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, TextBody
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import rebuilt, strings
@@ -187,23 +187,13 @@ def _renamed_body(body: Body | None, names: NameMap) -> Body | None:
 
 def common_ends(one: str, other: str) -> tuple[int, int]:
     """The lengths of the common start and end of two texts, in whole words."""
-    most = min(len(one), len(other))
-    start = _common(lambda length: one[:length] == other[:length], most)
-    end = _common(lambda length: one[len(one) - length :] == other[len(other) - length :], most - start)
+    start = common_prefix(one, other)
+    end = common_prefix(one[start:][::-1], other[start:][::-1])
     while start and not one[start - 1].isspace():
         start -= 1
     while end and not one[len(one) - end].isspace():
         end -= 1
     return start, end
-
-
-def _common(alike: Callable[[int], bool], most: int) -> int:
-    """The greatest length for which `alike` holds, found by bisection: slices compare faster than characters."""
-    low, high = 0, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if alike(middle) else (low, middle)
-    return low
 
 
 def _renamed(value: Json, names: NameMap) -> Json:

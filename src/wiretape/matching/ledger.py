@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from wiretape.compare.common_prefix import CommonPrefixes
 from wiretape.compare.difference import Difference, Tier
 from wiretape.matching.recorded import RecordedExchange
 from wiretape.matching.redacted_differences import without_secrets
 from wiretape.matching.values import Answer, Miss, Outcome, Reference, Stray
 from wiretape.model.call import ModelCall
+from wiretape.model.common_prefix import CommonPrefixes
 from wiretape.model.http import Exchange
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.base import Memo

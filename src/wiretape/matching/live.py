@@ -8,11 +8,11 @@ from typing import Final
 import orjson
 
 from wiretape.compare.address import address
-from wiretape.compare.common_prefix import CommonPrefixes
 from wiretape.matching.id_map import IdMap
 from wiretape.matching.lookup.index import Probe
 from wiretape.matching.recorded import plain
 from wiretape.matching.values import LiveRequest
+from wiretape.model.common_prefix import CommonPrefixes
 from wiretape.model.http import BytesBody, JsonBody, Request
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.format.codings import CodingError, decode, decoder_for

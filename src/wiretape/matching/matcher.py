@@ -100,13 +100,13 @@ class Matcher:
 
     def accept(self, match: Match, probe: Probe) -> tuple[Difference, ...]:
         """Note that a match is played for a live request: its ids are learned. Returns what differs."""
-        differing = self._differing(match, probe) if match.tier is not Tier.EXACT else ()
+        differing = self._compare(match, probe) if match.tier is not Tier.EXACT else ()
         self._tie_break.note(match.recorded, probe)
         if self._loosest is Tier.POSITION:
             self.tiers.positions.note(match.recorded, probe)
         return differing
 
-    def _differing(self, match: Match, probe: Probe) -> tuple[Difference, ...]:
+    def _compare(self, match: Match, probe: Probe) -> tuple[Difference, ...]:
         """Differences of the addresses and of the bodies."""
         recorded = match.recorded.probe
         where = differences_of_addresses(recorded.address, probe.address)
@@ -114,7 +114,7 @@ class Matcher:
             differing = list(self._differences.between(recorded.value, probe.value))
             self.ids.learn(differing)
             return (*where, *differing)
-        differing, elsewhere = self._alignment.differing(match.moved, probe)
+        differing, elsewhere = self._alignment.compare(match.moved, probe)
         self.ids.learn(differing)
         self.tiers.moved.note(match.moved)
         return (*where, *differing, *elsewhere)

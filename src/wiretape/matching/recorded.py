@@ -26,8 +26,8 @@ from collections.abc import Hashable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from wiretape.compare.common_prefix import CommonPrefixes
 from wiretape.compare.mask import Masker
+from wiretape.model.common_prefix import CommonPrefixes
 
 if TYPE_CHECKING:
     from wiretape.tape.reading.reader import Tape

@@ -2,6 +2,7 @@
 
 __all__ = [
     "call",
+    "common_prefix",
     "faults",
     "framing",
     "header_links",

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from wiretape.compare.common_prefix import common_start
 from wiretape.compare.difference import ABSENT, Difference, Tier, differences
 from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import normalized_message, settings_template, tool_template
 from wiretape.model.call import CallRequest, Message
+from wiretape.model.common_prefix import common_start
 from wiretape.model.http import JsonBody, Request
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.rerun.history_comparison import HistoryComparison, HistoryItem, ProgramChoice

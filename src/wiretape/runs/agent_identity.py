@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import takewhile
 
 from wiretape.model.call import CallRequest, Message, ModelCall, Text
+from wiretape.model.common_prefix import common_prefix
 from wiretape.model.volatile_text import without_numbers
 
 _LONG = 400  # characters; a tenth of a longer prompt may differ
@@ -58,18 +58,6 @@ def shared(a: str, b: str) -> int:
     start = common_prefix(a, b)
     rest_a, rest_b = a[start:], b[start:]
     return start + common_prefix(rest_a[::-1], rest_b[::-1])
-
-
-def common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
-    """The length of the common prefix of two texts or tuples, by bisection: slices compare faster than items."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def same_agent(a: ModelCall, b: ModelCall) -> bool:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from wiretape.model.call import Control, Message, ModelCall, ToolResult
-from wiretape.runs.agent_identity import common_prefix, same_agent, same_system, system_text, tool_names
+from wiretape.model.common_prefix import common_prefix
+from wiretape.runs.agent_identity import same_agent, same_system, system_text, tool_names
 from wiretape.runs.evidence import Identity, identity, retry_count
 from wiretape.runs.histories import HistoryPath, HistoryTree
 from wiretape.runs.keys import ContentKeys

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.calls import make_call, system, tools, user
 
-from wiretape.runs.agent_identity import common_prefix, same_agent, same_prompt, shared
+from wiretape.model.common_prefix import common_prefix
+from wiretape.runs.agent_identity import same_agent, same_prompt, shared
 
 
 @given(st.text("ab"), st.text("ab"))

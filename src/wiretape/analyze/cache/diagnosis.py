@@ -23,9 +23,10 @@ from wiretape.analyze.cache.verdicts import Ruling, judge, why_not_served
 from wiretape.analyze.cost import PriceList, cost_of_uncached
 from wiretape.analyze.prefix_breaks import PrefixBreak, breaks, provider_holds_history
 from wiretape.model.call import ModelCall, Reasoning
+from wiretape.model.common_prefix import common_prefix
 from wiretape.model.run import Run, Step
 from wiretape.model.wording import clip
-from wiretape.runs.agent_identity import common_prefix, same_prompt, system_of, tool_names
+from wiretape.runs.agent_identity import same_prompt, system_of, tool_names
 from wiretape.runs.threads import failed
 
 _KINDS = ("inference", "prewarm", "completion")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from wiretape.analyze.cache.rules import CacheRule
 from wiretape.analyze.prefix_breaks import compact_json, without_markers
 from wiretape.model.call import Block, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult, ToolSpec
-from wiretape.runs.agent_identity import common_prefix
+from wiretape.model.common_prefix import common_prefix
 from wiretape.runs.keys import Atom
 
 Numbers = tuple[int, ...]

@@ -24,9 +24,10 @@ from wiretape.model.call import (
     ToolCall,
     ToolResult,
 )
+from wiretape.model.common_prefix import common_prefix
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.run import Step
-from wiretape.runs.agent_identity import common_prefix, system_of
+from wiretape.runs.agent_identity import system_of
 from wiretape.wire.base import Volatile
 
 _NEVER = frozenset({"cache_control", "cachePoint", "signature", "thoughtSignature", "thought_signature"})

@@ -5,15 +5,15 @@ A moved message is reported once for each pair of positions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from wiretape.compare.common_prefix import common_run
 from wiretape.compare.difference import ABSENT, Difference, Differences
 from wiretape.matching.async_messages.history import AsyncMessage, HistoryPart, ThreadHistory, at_path, without_members
 from wiretape.matching.async_messages.match import AsyncMatch, AsyncThread
 from wiretape.matching.lookup.index import Probe
 from wiretape.model.call import CallRequest
+from wiretape.model.common_prefix import common_run
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
 from wiretape.model.wording import plural
@@ -28,12 +28,10 @@ class Alignment:
 
     differences: Differences
     memo: Memo
-    _compared: dict[int, tuple[list[HistoryPart], list[HistoryPart]]] = field(
-        default_factory=dict
-    )  # by thread: the blocks compared last
+    _compared: dict[int, tuple[list[HistoryPart], list[HistoryPart]]] = field(default_factory=dict)  # by thread
     _reported: set[tuple[int, int, int, str]] = field(default_factory=set)
 
-    def differing(self, found: AsyncMatch, probe: Probe) -> tuple[list[Difference], list[Difference]]:
+    def compare(self, found: AsyncMatch, probe: Probe) -> tuple[list[Difference], list[Difference]]:
         """The differences of the blocks, and those of the positions."""
         live = probe.call(self.memo)
         assert live is not None
@@ -51,52 +49,54 @@ class Alignment:
         return [*differing, *self._words_of_moved(thread, theirs)], list(self._moved(found, theirs))
 
     def _words_of_moved(self, thread: AsyncThread, live: Side) -> Iterator[Difference]:
-        for async_part in live.history.async_parts:
-            call, there = thread.async_part[async_part.kind, async_part.nth]
+        for part in live.history.async_parts:
+            call, there = thread.first_positions[part.key]
             recorded = Side(call.recorded.probe.value, call.request, call.history)
-            yield from self.differences.of_pair(recorded.at(there), live.at(async_part), live.place(async_part))
+            yield from self.differences.of_pair(recorded.at(there), live.at(part), live.place(part))
 
     def _moved(self, found: AsyncMatch, live: Side) -> Iterator[Difference]:
         thread = found.thread
         recorded = Side(found.call.recorded.probe.value, found.call.request, found.call.history)
-        ours = {(async_part.kind, async_part.nth): async_part for async_part in recorded.history.async_parts}
-        theirs = {(async_part.kind, async_part.nth): async_part for async_part in live.history.async_parts}
+        ours = _by_key(recorded.history.async_parts)
+        theirs = _by_key(live.history.async_parts)
         if found.again and self._is_new(thread, next(iter(theirs)), f"again {len(theirs)}"):
-            was = f"answered once, with {plural(len(ours), 'message')} that came of themselves"
-            yield Difference("its answer (given again)", was, f"asked again, with {plural(len(theirs), 'message')}")
-        for key, async_part in theirs.items():
+            was = f"answered once, with {plural(len(ours), 'asynchronous message')}"
+            yield Difference(
+                "its answer (given again)", was, f"asked again, with {plural(len(theirs), 'asynchronous message')}"
+            )
+        for key, part in theirs.items():
             there = ours.get(key)
-            if there is not None and (there.after, there.joined) == (async_part.after, async_part.joined):
+            if there is not None and (there.after, there.joined) == (part.after, part.joined):
                 continue
             if self._is_new(thread, key, "elsewhere" if there is not None else "early"):
-                call, first = (found.call, there) if there is not None else thread.async_part[key]
+                call, first = (found.call, there) if there is not None else thread.first_positions[key]
                 side = Side(call.recorded.probe.value, call.request, call.history)
                 yield Difference(
-                    f"{live.place(async_part)} (moved)",
+                    f"{live.place(part)} (moved)",
                     f"at {side.place(first)}, from {call.recorded.reference} on: {_text_of(side.at(first))}",
-                    f"at {live.place(async_part)}: {_text_of(live.at(async_part))}",
+                    f"at {live.place(part)}: {_text_of(live.at(part))}",
                 )
-        for key, async_part in ours.items():
+        for key, part in ours.items():
             if key not in theirs and self._is_new(thread, key, "late"):
-                yield Difference(f"{recorded.place(async_part)} (moved)", _text_of(recorded.at(async_part)), NOT_YET)
+                yield Difference(f"{recorded.place(part)} (moved)", _text_of(recorded.at(part)), NOT_YET)
         yield from self._fewer_or_more(thread, recorded, live)
 
     def _fewer_or_more(self, thread: AsyncThread, recorded: Side, live: Side) -> Iterator[Difference]:
         """Answers to asynchronous messages that only one of the runs has."""
-        ours = {(async_part.kind, async_part.nth): async_part for async_part in recorded.history.passing}
-        theirs = {(async_part.kind, async_part.nth): async_part for async_part in live.history.passing}
-        for key, async_part in ours.items():
+        ours = _by_key(recorded.history.passing)
+        theirs = _by_key(live.history.passing)
+        for key, part in ours.items():
             if key not in theirs and self._is_new(thread, key, "fewer"):
-                yield Difference(f"{recorded.place(async_part)} (passed over)", recorded.at(async_part), ABSENT)
-        for key, async_part in theirs.items():
+                yield Difference(f"{recorded.place(part)} (passed over)", recorded.at(part), ABSENT)
+        for key, part in theirs.items():
             if key not in ours and self._is_new(thread, key, "more"):
-                yield Difference(f"{live.place(async_part)} (given again)", ABSENT, live.at(async_part))
+                yield Difference(f"{live.place(part)} (given again)", ABSENT, live.at(part))
 
     def _is_new(self, thread: AsyncThread, key: tuple[int, int], how: str) -> bool:
-        detected = (id(thread), *key, how)
-        if detected in self._reported:
+        place = (id(thread), *key, how)
+        if place in self._reported:
             return False
-        self._reported.add(detected)
+        self._reported.add(place)
         return True
 
 
@@ -114,14 +114,18 @@ class Side:
     def kept_at(self, n: int) -> str:
         return self.request.path(self.history.kept_in[n]) + self.history.kept[n].path
 
-    def place(self, async_part: AsyncMessage) -> str:
-        return self.request.path(async_part.message)
+    def place(self, part: AsyncMessage) -> str:
+        return self.request.path(part.message)
 
-    def at(self, async_part: AsyncMessage) -> Json:
-        return self._value(async_part.piece, self.place(async_part) + async_part.piece.path)
+    def at(self, part: AsyncMessage) -> Json:
+        return self._value(part.piece, self.place(part) + part.piece.path)
 
     def _value(self, piece: HistoryPart, where: str) -> Json:
         return piece.text if piece.part else at_path(self.value, where)
+
+
+def _by_key(parts: Iterable[AsyncMessage]) -> dict[tuple[int, int], AsyncMessage]:
+    return {part.key: part for part in parts}
 
 
 def members_of_messages(request: CallRequest) -> frozenset[str]:

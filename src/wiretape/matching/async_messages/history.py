@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from wiretape.compare.common_prefix import common_run
 from wiretape.compare.normalize import block_template, extra_template, is_opaque
 from wiretape.matching.lookup.trie import NOWHERE
 from wiretape.model.call import Block, Message, Text, ToolCall, ToolResult
+from wiretape.model.common_prefix import common_run
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.runs.words import taken_apart
 
@@ -128,6 +128,10 @@ class AsyncMessage:
     after: int  # the number of kept parts before it
     joined: bool  # it is not the first part of its message
 
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.kind, self.nth
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThreadHistory:
@@ -156,7 +160,7 @@ class ThreadHistory:
 
     @property
     def counts(self) -> Counter[int]:
-        return Counter(async_part.kind for async_part in self.async_parts)
+        return Counter(part.kind for part in self.async_parts)
 
 
 @dataclass(slots=True, eq=False)
@@ -202,7 +206,7 @@ class ThreadHistories:
             history.kept_in,
             history.async_parts,
             history.passing,
-            Counter(async_part.kind for async_part in (*history.async_parts, *history.passing)),
+            Counter(part.kind for part in (*history.async_parts, *history.passing)),
             history.names,
         )
         for n in range(common, len(messages)):

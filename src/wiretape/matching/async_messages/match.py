@@ -42,7 +42,7 @@ class AsyncThread:
     opening: int
     calls: list[ThreadCall] = field(default_factory=list)
     at: dict[int, list[ThreadCall]] = field(default_factory=dict)  # by the node at which they end
-    async_part: dict[tuple[int, int], tuple[ThreadCall, AsyncMessage]] = field(
+    first_positions: dict[tuple[int, int], tuple[ThreadCall, AsyncMessage]] = field(
         default_factory=dict
     )  # the first position of each
     received: dict[int, Counter[int]] = field(
@@ -98,8 +98,8 @@ class AsyncIndex:
             call = ThreadCall(recorded, request, history, head, history.counts, recorded.order in text_only)
             thread.calls.append(call)
             thread.at.setdefault(history.end, []).append(call)
-            for async_part in history.async_parts:
-                thread.async_part.setdefault((async_part.kind, async_part.nth), (call, async_part))
+            for part in history.async_parts:
+                thread.first_positions.setdefault(part.key, (call, part))
         thread.histories.forget_recent()
         kinds = self._kinds(detected.requests[0].messages)
         self._by_opening.setdefault(opening, {}).setdefault(kinds, []).append(thread)

@@ -10,11 +10,11 @@ from typing import Final, Protocol
 
 from wiretape.compare.address import Address
 from wiretape.compare.canonical import EqualityClasses
-from wiretape.compare.common_prefix import CommonPrefixes, common_run
 from wiretape.compare.normalize import loose, settings_template
 from wiretape.matching.lookup.templates import NormalizedMessages, TemplateTable
 from wiretape.matching.lookup.trie import NOWHERE, Trie, TriePath
 from wiretape.model.call import CallRequest, Message, ToolSpec
+from wiretape.model.common_prefix import CommonPrefixes, common_run
 from wiretape.model.http import Request
 from wiretape.model.jsonvalue import Json
 from wiretape.wire.base import Memo, WireFormat

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
-from wiretape.compare.common_prefix import common_run, common_start
+from wiretape.model.common_prefix import common_run, common_start
 
 NOWHERE: Final = -1
 _RECENT: Final = 8  # remembered paths: so many agents may take turns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress, dropwhile, islice, takewhile
+from itertools import compress, dropwhile, islice
 from operator import not_
 
 from wiretape.compare.canonical import same
@@ -16,6 +16,7 @@ from wiretape.matching.async_messages.history import AsyncMessage, without_membe
 from wiretape.matching.async_messages.match import AsyncIndex
 from wiretape.matching.lookup.index import CallIndex, LookupKey, Probe
 from wiretape.matching.recorded import RecordedExchange, ReplaySource
+from wiretape.model.common_prefix import common_prefix
 from wiretape.model.jsonvalue import Json
 from wiretape.runs.words import words
 from wiretape.wire.base import Memo
@@ -208,8 +209,8 @@ def _divergence(recorded: Side, live: Side) -> Iterator[Difference]:
     both = min(len(recorded.history.kept), len(live.history.kept))
     changed = _changed_notification(recorded, live)
     if changed is not None:
-        async_part, n = changed
-        yield from differences(recorded.at(async_part), live.kept(n), live.kept_at(n))
+        part, n = changed
+        yield from differences(recorded.at(part), live.kept(n), live.kept_at(n))
         return
     for n in range(both):
         one, other = recorded.kept(n), live.kept(n)
@@ -229,17 +230,8 @@ def _changed_notification(recorded: Side, live: Side) -> tuple[AsyncMessage, int
     for n in range(history.kept_to[history.depth], history.kept_to[history.depth + 1]):
         text = history.kept[n].text
         if text and not words(text):
-            received = {(async_part.kind, async_part.nth) for async_part in history.async_parts}
-            missing = [
-                async_part
-                for async_part in recorded.history.async_parts
-                if (async_part.kind, async_part.nth) not in received
-            ]
-            similar = max(missing, key=lambda async_part: _in_common(async_part.piece.text or "", text), default=None)
+            received = {part.key for part in history.async_parts}
+            missing = [part for part in recorded.history.async_parts if part.key not in received]
+            similar = max(missing, key=lambda part: common_prefix(part.piece.text or "", text), default=None)
             return (similar, n) if similar is not None else None
     return None
-
-
-def _in_common(one: str, other: str) -> int:
-    """The length of the common prefix."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -118,7 +118,7 @@ class MessagePositions:
         if found is None:
             return None
         one = self._waiting[found]
-        differing, minor = self._sockets.differing(one.recorded, one.place, live)
+        differing, minor = self._sockets.differences_at(one.recorded, one.place, live)
         return found, MessageMatch(Tier.POSITION, differing, minor, live)
 
     def _following(self, like: Sequence[tuple[int, PendingMessage]], live: Json) -> int | None:

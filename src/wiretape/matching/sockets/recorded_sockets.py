@@ -259,7 +259,7 @@ class RecordedSockets:
             last = self._live_core = live, volatile, core(live, volatile, self.masker)
         return self._cores[key] in (None, last[2])
 
-    def differing(
+    def differences_at(
         self, recorded: RecordedExchange, place: int, live: Json
     ) -> tuple[tuple[Difference, ...], tuple[bool, ...]]:
         """Where two messages differ, and whether each difference is minor."""
@@ -317,7 +317,7 @@ class RecordedSockets:
             note = f"x{recorded.exchange.number} has no further message of the client: its recording ends there"
             return self._missed(self._make_miss(recorded, live, "not playable", None, note))
         recorded = replace(recorded, reference=recorded.reference_at(place))
-        differing, minor = self.differing(recorded, place, live)
+        differing, minor = self.differences_at(recorded, place, live)
         large = [difference for difference, small in zip(differing, minor, strict=True) if not small]
         firm = tuple(difference for difference in large if not self._is_masked(difference)) or tuple(large)
         return self._missed(self._make_miss(recorded, live, "diverged", Nearest(recorded, firm, similar=True), ""))

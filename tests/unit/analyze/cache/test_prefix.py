@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.support.calls import make_call, user
 
 from wiretape.analyze.cache.sent import Elements, Prefixes, Sent
-from wiretape.runs.agent_identity import common_prefix
+from wiretape.model.common_prefix import common_prefix
 
 WORDS = [user(text) for text in "abc"]
 sequences = st.lists(st.lists(st.sampled_from(WORDS), max_size=6), max_size=12)

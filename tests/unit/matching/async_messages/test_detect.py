@@ -1,4 +1,4 @@
-"""Which threads are looked through for messages that came of themselves; what is found there: `test_moved`."""
+"""Which threads have asynchronous messages; how they match is in `test_match`."""
 
 from __future__ import annotations
 

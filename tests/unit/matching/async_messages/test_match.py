@@ -1,4 +1,4 @@
-"""Messages that came of themselves: a report stands in the history of an agent where its time happened to be."""
+"""Asynchronous messages: a subagent's report may have another position in the history of each run."""
 
 from __future__ import annotations
 

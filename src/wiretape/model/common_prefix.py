@@ -1,4 +1,4 @@
-"""Common prefixes of lists, compared by identity: most of the cost of a long history."""
+"""Common prefixes of texts, and of lists compared by identity: most of the cost of a long history."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from operator import is_
 from typing import Final
 
 _MOST: Final = 64  # pairs of lists that are remembered
+
+
+def common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
+    """The length of the common prefix of two texts or tuples, by bisection: slices compare faster than items."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def common_start(one: Sequence[object], other: Sequence[object]) -> int:
