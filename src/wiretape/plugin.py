@@ -7,8 +7,9 @@ A package registers its plug-ins in the entry-point groups `wiretape.formats`, `
 from __future__ import annotations
 
 from wiretape.adapters.exporters.exporting import Exporter
-from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, each
+from wiretape.adapters.importers.documents import ImportRefused
 from wiretape.adapters.importers.importing import ImporterPlugin as Importer
+from wiretape.adapters.importers.source import ImportedExchange, ParsedEntry, RefusedEntry, Source, each
 from wiretape.adapters.launch.presets import ConfigFile, Preset, Variable
 from wiretape.analyze.lint.base import LintFinding, LintRule, Severity, Subject
 from wiretape.errors import WireError, WiretapeError
@@ -61,7 +62,6 @@ __all__ = [
     "CallError",
     "CallRequest",
     "CallResponse",
-    "CannotTake",
     "Claim",
     "Close",
     "ConfigFile",
@@ -71,6 +71,8 @@ __all__ = [
     "Exchange",
     "Exporter",
     "Headers",
+    "ImportRefused",
+    "ImportedExchange",
     "Importer",
     "Json",
     "JsonBody",
@@ -83,10 +85,10 @@ __all__ = [
     "Message",
     "ModelCall",
     "NdjsonDecoder",
+    "ParsedEntry",
     "Preset",
     "Reasoning",
-    "Recorded",
-    "Refused",
+    "RefusedEntry",
     "Request",
     "Response",
     "Run",
@@ -98,7 +100,6 @@ __all__ = [
     "Step",
     "StreamBody",
     "Subject",
-    "Taken",
     "Tape",
     "Text",
     "TextBody",

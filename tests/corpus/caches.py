@@ -24,8 +24,8 @@ from pathlib import Path
 
 from tests.corpus.proof import CORPORA, WORKERS
 
-from wiretape.adapters.importers.importing import Taken, import_files
-from wiretape.adapters.importers.importing_tape import write_imported
+from wiretape.adapters.importers.importing import ImportedExchange, import_files
+from wiretape.adapters.importers.placing import write_imported
 from wiretape.analyze.cache.diagnosis import diagnose
 from wiretape.analyze.cache.report import CacheCall
 from wiretape.runs.run import build_run
@@ -80,7 +80,7 @@ def diagnosed(archives: list[Path]) -> Iterator[tuple[str, list[CacheCall]]]:
 def _diagnose(job: tuple[Path, Path]) -> list[CacheCall]:
     path, directory = job
     outcomes = import_files([path], "auto" if path.suffix == ".yaml" else "body")
-    taken = [one for one in outcomes if isinstance(one, Taken)]
+    taken = [one for one in outcomes if isinstance(one, ImportedExchange)]
     if len(taken) < 2:
         return []
     tape = directory / f"{os.getpid()}.tape"

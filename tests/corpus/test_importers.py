@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from tests.support import corpora
 
-from wiretape.adapters.importers.importing import Refused, Taken, import_data
-from wiretape.adapters.importers.importing_tape import place, write_imported
+from wiretape.adapters.importers.importing import ImportedExchange, RefusedEntry, import_data
+from wiretape.adapters.importers.placing import place, write_imported
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, body_bytes
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.redaction import Redactor
@@ -34,20 +34,20 @@ ARCHIVES = [
     "simonw+llm-openrouter",
 ]
 NO_HTTP = {
-    "is no HTTP exchange (it holds request_sample, response_sample)",
-    "is no HTTP exchange (it holds request_stream, response_stream)",
-    "is no HTTP exchange (it holds collections_method)",
+    "is not an HTTP exchange (it holds request_sample, response_sample)",
+    "is not an HTTP exchange (it holds request_stream, response_stream)",
+    "is not an HTTP exchange (it holds collections_method)",
 }
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @cache
-def outcomes(archive: str) -> tuple[Taken | Refused, ...]:
+def outcomes(archive: str) -> tuple[ImportedExchange | RefusedEntry, ...]:
     return tuple(one for path, data in corpora.files(archive, ".yaml") for one in import_data(path, data))
 
 
-def taken(archive: str) -> list[Taken]:
-    return [one for one in outcomes(archive) if isinstance(one, Taken)]
+def taken(archive: str) -> list[ImportedExchange]:
+    return [one for one in outcomes(archive) if isinstance(one, ImportedExchange)]
 
 
 def entries_in(data: bytes) -> int:
@@ -65,12 +65,12 @@ def entries_in(data: bytes) -> int:
 def test_every_exchange_is_imported_or_reported(archive: str) -> None:
     came: Counter[str] = Counter()
     for one in outcomes(archive):
-        came[one.file] += not (isinstance(one, Refused) and one.entry is None)
+        came[one.file] += not (isinstance(one, RefusedEntry) and one.entry is None)
     files = list(corpora.files(archive, ".yaml"))
     assert files
     for path, data in files:
         assert came[path] == entries_in(data), path
-    refused = [one for one in outcomes(archive) if isinstance(one, Refused)]
+    refused = [one for one in outcomes(archive) if isinstance(one, RefusedEntry)]
     whole = [one for one in refused if one.entry is None]
     assert {one.reason for one in whole} <= {"holds no exchange"}
     assert {one.reason for one in refused if one.entry is not None} <= NO_HTTP
@@ -156,7 +156,7 @@ def test_bare_bodies_are_imported() -> None:
     for suffix in (".json", ".chunks.txt", ".sse"):
         for path, data in corpora.files("vercel+ai", suffix):
             (one,) = import_data(path, data, "body")
-            assert isinstance(one, Taken), one
+            assert isinstance(one, ImportedExchange), one
             assert one.exchange.response is not None
             streamed = isinstance(one.exchange.response.body, StreamBody)
             assert streamed == (suffix != ".json"), path

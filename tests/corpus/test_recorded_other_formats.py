@@ -16,8 +16,8 @@ import pytest
 from tests.support.corpora import files
 from tests.support.wire import REGISTRY, check_paths, everything, exchange, stream
 
-from wiretape.adapters.importers.import_source import Taken
 from wiretape.adapters.importers.importing import import_data
+from wiretape.adapters.importers.source import ImportedExchange
 from wiretape.model.call import ModelCall, Text, ToolCall, Unknown
 from wiretape.model.http import Ended, Exchange, JsonBody, Response
 from wiretape.wire.base import Memo
@@ -53,7 +53,7 @@ def recorded(archive: str) -> list[tuple[str, str, Exchange]]:
         if not WANTED.search(data):
             continue
         for taken in import_data(path, data):
-            if not isinstance(taken, Taken) or taken.exchange.request.method != "POST":
+            if not isinstance(taken, ImportedExchange) or taken.exchange.request.method != "POST":
                 continue
             url = taken.exchange.request.url.partition("?")[0]
             expected = next((name for tail, name in FORMATS.items() if re.search(tail, url)), None)

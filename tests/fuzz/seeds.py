@@ -10,8 +10,8 @@ from tests.support.sockets import create, events, function_call, message, socket
 from tests.support.wire import CHAT, DONE, GEMINI, MESSAGES, MINIMAL, RESPONSES, chunk, frame, named, stream
 from tests.support.wire_binary import ASKED, STREAMS, binary
 
-from wiretape.adapters.importers.import_source import Taken
 from wiretape.adapters.importers.importing import import_data
+from wiretape.adapters.importers.source import Taken
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
 from wiretape.wire.registry import Registry, built_in
 

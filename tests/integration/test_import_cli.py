@@ -40,7 +40,7 @@ def test_several_files_make_one_tape(tmp_path: Path) -> None:
     assert done.stderr.decode().splitlines() == [
         f"wiretape: 2 exchanges of 2 files written to {out}",
         "wiretape: 1 could not be taken:",
-        "  1 x is no HTTP exchange (it holds request_sample)",
+        "  1 x is not an HTTP exchange (it holds request_sample)",
         f"      {tmp_path / 'a.yaml'} entry 2",
     ]
     tape = read_tape(out)
@@ -68,12 +68,12 @@ def test_a_directory_means_its_files_also_with_json(tmp_path: Path) -> None:
             {
                 "file": str(tmp_path / "in" / "README.md"),
                 "entry": None,
-                "reason": "is no recording that wiretape knows",
+                "reason": "is not a recording in a known format",
             },
             {
                 "file": str(tmp_path / "in" / "deep" / "a.yaml"),
                 "entry": 2,
-                "reason": "is no HTTP exchange (it holds request_sample)",
+                "reason": "is not an HTTP exchange (it holds request_sample)",
             },
         ],
     }

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from tests.support.corpora import files
 
-from wiretape.adapters.importers.importing import Taken, import_data
-from wiretape.adapters.importers.importing_tape import write_imported
+from wiretape.adapters.importers.importing import ImportedExchange, import_data
+from wiretape.adapters.importers.placing import write_imported
 from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, body_bytes
@@ -103,7 +103,7 @@ CASES: list[tuple[str, str, Callable[[dict[str, str], Exchange], None]]] = [
 
 def imported(archive: str, name: str, out: Path) -> Tape:
     ((path, data),) = [(path, data) for path, data in files(archive, ".yaml") if path.endswith(f"/{name}")]
-    taken = [one for one in import_data(path, data) if isinstance(one, Taken)]
+    taken = [one for one in import_data(path, data) if isinstance(one, ImportedExchange)]
     write_imported(out, taken, datetime.now(UTC), Redactor(), None)
     return read_tape(out)
 

@@ -7,25 +7,25 @@ import struct
 import zlib
 from typing import Any
 
-from wiretape.adapters.importers.importing import Refused, Taken, import_data
+from wiretape.adapters.importers.importing import ImportedExchange, RefusedEntry, import_data
 from wiretape.model.http import Exchange
 
 
-def outcomes(data: bytes | str, form: str = "auto", name: str = "dir/file") -> list[Taken | Refused]:
+def outcomes(data: bytes | str, form: str = "auto", name: str = "dir/file") -> list[ImportedExchange | RefusedEntry]:
     return list(import_data(name, data.encode() if isinstance(data, str) else data, form))
 
 
 def taken(data: bytes | str, form: str = "auto", name: str = "dir/file") -> list[Exchange]:
     """The exchanges, none refused."""
     found = outcomes(data, form, name)
-    assert not [str(one) for one in found if isinstance(one, Refused)]
-    return [one.exchange for one in found if isinstance(one, Taken)]
+    assert not [str(one) for one in found if isinstance(one, RefusedEntry)]
+    return [one.exchange for one in found if isinstance(one, ImportedExchange)]
 
 
 def reasons(data: bytes | str, form: str = "auto") -> list[str]:
     """Why nothing could be taken, each with its place."""
     found = outcomes(data, form)
-    assert all(isinstance(one, Refused) for one in found), found
+    assert all(isinstance(one, RefusedEntry) for one in found), found
     return [str(one) for one in found]
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.told_usage import Told, told_usage
-from wiretape.adapters.importers.importing import Taken, import_files
-from wiretape.adapters.importers.importing_tape import write_imported
+from wiretape.adapters.importers.importing import ImportedExchange, import_files
+from wiretape.adapters.importers.placing import write_imported
 from wiretape.model.call import Message, ModelCall, Reasoning, Text, ToolCall, Unknown
 from wiretape.model.http import Exchange
 from wiretape.tape.reading.reader import read_tape
@@ -80,9 +80,9 @@ def prove(path: Path, name: str, tape: Path, form: str = "auto") -> Findings:
     found = Findings()
     found.numbers["files"] = 1
     outcomes = list(import_files([path], form))
-    taken = [one for one in outcomes if isinstance(one, Taken)]
+    taken = [one for one in outcomes if isinstance(one, ImportedExchange)]
     for one in outcomes:
-        if not isinstance(one, Taken):
+        if not isinstance(one, ImportedExchange):
             found.named["refused"][f"{one.reason}: {name}" if one.entry is None or form == "body" else one.reason] += 1
     if taken:
         placed = write_imported(tape, taken, NOW, Redactor(), None)

@@ -167,7 +167,7 @@ def test_a_plugin_that_fails_at_work_costs_only_its_own_result(
         def claims(self, source: plugin.Source) -> bool:
             raise KeyError("oops")
 
-        def read(self, source: plugin.Source) -> Iterator[plugin.Taken | plugin.Refused]:
+        def read(self, source: plugin.Source) -> Iterator[plugin.ImportedExchange | plugin.RefusedEntry]:
             raise KeyError("oops")
 
     module: Any = ModuleType("acme_wiretape")

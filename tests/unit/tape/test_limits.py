@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from wiretape.adapters.http1.websocket_frames import FrameReader
-from wiretape.adapters.importers.import_source import Refused
 from wiretape.adapters.importers.importing import import_data
+from wiretape.adapters.importers.source import Refused
 from wiretape.cli.main import main
 from wiretape.errors import TapeDamaged, TapeError
 from wiretape.matching.live import plain_bytes

@@ -1,7 +1,7 @@
-"""Writes exchanges as HAR 1.2 that Chrome's DevTools and mitmproxy load.
+"""Exports exchanges as HAR 1.2, which Chrome's DevTools and mitmproxy load.
 
-What HAR has no member for (how an exchange ended, when frames came, trailers, a close) stands in `_wiretape`, which
-other readers pass over; `wiretape import` reads it back.
+The member `_wiretape` has what HAR cannot express: how an exchange ended, the times of frames, trailers, a close. Other
+readers ignore it; `wiretape import` reads it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from wiretape.tape.format.frames import to_base64
 from wiretape.tape.reading.reader import Tape
 
 _VERSIONS = {"1.0": "HTTP/1.0", "1.1": "HTTP/1.1", "2": "HTTP/2", "3": "HTTP/3"}
-# Without a charset these are read as UTF-8; other text as Latin-1 by some readers.
+# Types that every reader decodes as UTF-8. Some readers decode other text without a charset as Latin-1.
 _UTF8_ANYWAY = ("json", "html", "javascript", "ecmascript")
 
 
@@ -43,7 +43,7 @@ def export(tape: Tape) -> Iterator[bytes]:
 
 
 def har(exchanges: Iterable[Exchange], started: datetime, comment: str) -> Iterator[bytes]:
-    """The text of a HAR file, an entry at a time."""
+    """Yield the text of a HAR file, one entry at a time."""
     creator = orjson.dumps({"name": "wiretape", "version": __version__})
     yield b'{"log":{"version":"1.2","creator":%b,"pages":[],"comment":%b,"entries":[' % (creator, orjson.dumps(comment))
     for number, exchange in enumerate(exchanges):
@@ -52,7 +52,7 @@ def har(exchanges: Iterable[Exchange], started: datetime, comment: str) -> Itera
 
 
 def entry(exchange: Exchange, started: datetime) -> JsonObject:
-    """One exchange as a HAR entry."""
+    """Return an exchange as a HAR entry."""
     response = exchange.response
     end = exchange.at if exchange.ended_at is None else exchange.ended_at
     head = min(max(exchange.at, response.headers_at if response else end), max(end, exchange.at))
@@ -155,7 +155,7 @@ def _no_response(exchange: Exchange) -> JsonObject:
 
 
 def _text(body: Body, kind: str) -> JsonObject:
-    """A body as text where every reader makes the same bytes of it; else in base64."""
+    """Return a body as text if every reader decodes it to the same bytes, else in base64."""
     raw = body_bytes(body)
     kind = kind.lower()
     plain = raw.isascii() or any(part in kind for part in _UTF8_ANYWAY) or "charset=utf-8" in kind.replace('"', "")
@@ -181,7 +181,7 @@ def _headers(headers: Headers) -> list[JsonObject]:
 
 
 def _shown_url(url: str) -> str:
-    """One that is not known, in a form that readers who insist on a host take (RFC 6761: never a real one)."""
+    """Return a URL for readers that need a host: an unknown one gets a host that never exists (RFC 6761)."""
     return f"https://unknown.invalid/{quote(url.partition(':')[2].lstrip('/'))}" if url.startswith(UNKNOWN_URL) else url
 
 

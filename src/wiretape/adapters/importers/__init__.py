@@ -1,3 +1,3 @@
 """Reads recordings of other tools."""
 
-__all__ = ["har", "import_source", "importing", "importing_tape", "vcr"]
+__all__ = ["documents", "har", "importing", "placing", "source", "vcr"]

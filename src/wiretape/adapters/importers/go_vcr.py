@@ -1,6 +1,6 @@
-"""Reads go-vcr's cassettes, versions 1 to 4 of the library: bodies are text, statuses read "200 OK".
+"""Imports go-vcr's cassettes, of versions 1 to 4: bodies are text, and a status is "200 OK".
 
-`duration` is how long the response's headers took. When an exchange started is not kept.
+`duration` is the time to the response's headers. The start of an exchange is not recorded.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from wiretape.adapters.importers.import_bodies import (
+from wiretape.adapters.importers.bodies import (
     clean,
     cut_short,
     header_pairs,
@@ -17,7 +17,8 @@ from wiretape.adapters.importers.import_bodies import (
     received_body,
     sent_body,
 )
-from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, each
+from wiretape.adapters.importers.documents import ImportRefused
+from wiretape.adapters.importers.source import ImportedExchange, ParsedEntry, RefusedEntry, Source, each
 from wiretape.adapters.importers.vcr import entries_of, not_http, stored
 from wiretape.model.http import Ended, Exchange, Request, Response
 from wiretape.model.jsonvalue import Json
@@ -29,7 +30,7 @@ _PART = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
 
 
 def claims(document: Json) -> bool:
-    """Requests have a `url`, and responses a `code` beside their status."""
+    """True for entries whose requests have a `url`, and whose responses have a `code`."""
     return any(
         isinstance(entry, dict)
         and isinstance(entry.get("request"), dict)
@@ -41,20 +42,20 @@ def claims(document: Json) -> bool:
     )
 
 
-def read(source: Source) -> Iterator[Taken | Refused]:
+def read(source: Source) -> Iterator[ImportedExchange | RefusedEntry]:
     return each(source, TITLE, entries_of(source.document), _recorded)
 
 
-def _recorded(entry: Any) -> Recorded:
+def _recorded(entry: Any) -> ParsedEntry:
     if not isinstance(entry, dict) or not ("request" in entry and "response" in entry):
-        raise CannotTake(not_http(entry))
+        raise ImportRefused(not_http(entry))
     asked, answered = entry["request"], entry["response"]
     headers = header_pairs(asked.get("headers"))
     http = http_version(answered.get("proto") or asked.get("proto"))
-    method = clean(asked.get("method") or "GET").upper()  # Go: no method is GET
+    method = clean(asked.get("method") or "GET").upper()  # an empty method is GET in Go
     sent = sent_body(stored(asked, headers)[0] or b"", headers)
     request = Request(method, clean(asked["url"]), headers, sent, http)
-    return Recorded(Exchange(0, 0, request, *_answer(answered)))
+    return ParsedEntry(Exchange(0, 0, request, *_answer(answered)))
 
 
 def _answer(answered: Any) -> tuple[Response, Ended, int]:
@@ -69,7 +70,7 @@ def _answer(answered: Any) -> tuple[Response, Ended, int]:
 
 
 def milliseconds(duration: Any) -> int:
-    """Go's `1m2.5s` in milliseconds; 0 where it does not say. Some versions write nanoseconds."""
+    """Return Go's `1m2.5s`, or a number of nanoseconds, in milliseconds; 0 if it is missing."""
     if isinstance(duration, int):
         return duration // 1_000_000
     return round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(str(duration or ""))))

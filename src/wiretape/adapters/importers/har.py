@@ -1,6 +1,6 @@
-"""Reads HAR 1.2: of browsers (with Chrome's `_webSocketMessages`), of mitmproxy, of Polly.js, and our own.
+"""Imports HAR 1.2 of browsers (with Chrome's `_webSocketMessages`), of mitmproxy, of Polly.js, and of wiretape.
 
-`startedDateTime` and `timings` give the times; a HAR does not say when the parts of a body came, our own excepted.
+Times come from `startedDateTime` and `timings`. Only wiretape's own files have the time of each part of a body.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from wiretape.adapters.importers.import_bodies import (
+from wiretape.adapters.importers.bodies import (
     clean,
     cut_short,
     from_base64,
@@ -21,7 +21,8 @@ from wiretape.adapters.importers.import_bodies import (
     text_bytes,
     value_body,
 )
-from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, each
+from wiretape.adapters.importers.documents import ImportRefused
+from wiretape.adapters.importers.source import ImportedExchange, ParsedEntry, RefusedEntry, Source, each
 from wiretape.model.http import (
     Body,
     BytesBody,
@@ -40,9 +41,9 @@ from wiretape.tape.format.bodies import plain_body
 
 NAME = "har"
 TITLE = "HAR"
-OURS = "_wiretape"  # what HAR has no member for
+OURS = "_wiretape"  # wiretape's own member, for values that HAR has no member for
 _TO_HEADERS = ("blocked", "dns", "connect", "send", "wait")  # `ssl` is part of `connect`
-_MITMPROXYS = ("send", "wait")  # it may have connected before, and then says how long that took
+_MITMPROXYS = ("send", "wait")  # its `connect` may be the time of an earlier connection
 _PROTOCOLS = ("http:", "https:", "ws:", "wss:", "unknown:")
 _ABORTED = ("abort", "cancel")
 
@@ -52,7 +53,7 @@ def claims(document: Json) -> bool:
 
 
 def _logs(document: Json) -> list[JsonObject]:
-    """The log of a HAR; or the logs in what Polly keeps in a browser's storage, by the names of recordings."""
+    """Return the log of a HAR, or the logs in a dump of Polly's browser storage, by recording names."""
     if not isinstance(document, dict):
         return []
     wrapped = [document] if "log" in document else list(document.values())
@@ -61,10 +62,10 @@ def _logs(document: Json) -> list[JsonObject]:
     return logs if whole else []
 
 
-def read(source: Source) -> Iterator[Taken | Refused]:
+def read(source: Source) -> Iterator[ImportedExchange | RefusedEntry]:
     logs = _logs(source.document)
     if not logs:
-        raise CannotTake("is no HAR: it has no log with entries")
+        raise ImportRefused("is not a HAR: it has no log with entries")
     entries = [(entry, _creator(log) == "mitmproxy") for log in logs for entry in log["entries"]]
     return each(source, TITLE, entries, lambda pair: _recorded(*pair))
 
@@ -74,14 +75,14 @@ def _creator(log: JsonObject) -> Json:
     return creator.get("name") if isinstance(creator, dict) else None
 
 
-def _recorded(entry: JsonObject, mitmproxys: bool) -> Recorded:
+def _recorded(entry: JsonObject, mitmproxys: bool) -> ParsedEntry:
     ours = entry.get(OURS) or {}
     request = _request(entry["request"], ours)
     head, end = _times(entry, _MITMPROXYS if mitmproxys else _TO_HEADERS)
     started = _epoch(entry.get("startedDateTime"))
     answered = entry["response"]
     if not answered.get("status") or ours.get("response") is False:
-        return Recorded(Exchange(0, 0, request, None, _failed(entry, answered), end), started, entry.get("_order"))
+        return ParsedEntry(Exchange(0, 0, request, None, _failed(entry, answered), end), started, entry.get("_order"))
     response, cut = _response(_with_events(answered, entry), head, mitmproxys)
     response = _timed(response, ours)
     messages, close = _messages(entry, started), _close(ours)
@@ -89,13 +90,13 @@ def _recorded(entry: JsonObject, mitmproxys: bool) -> Recorded:
         end = max(end, messages[-1].at)
     ended = Ended(ours.get("ended") or (Ended.UPSTREAM_CLOSED if cut else Ended.COMPLETE))
     exchange = Exchange(0, 0, request, response, ended, end, messages, close)
-    return Recorded(exchange, started, entry.get("_order"))
+    return ParsedEntry(exchange, started, entry.get("_order"))
 
 
 def _request(asked: JsonObject, ours: JsonObject) -> Request:
     url = clean(ours.get("url") or asked["url"])
     if not url.lower().startswith(_PROTOCOLS):
-        raise CannotTake(f"is no HTTP exchange ({url.partition(':')[0][:20]}:)")
+        raise ImportRefused(f"is not an HTTP exchange ({url.partition(':')[0][:20]}:)")
     headers = header_pairs(asked.get("headers"))
     version = http_version(asked.get("httpVersion"))
     return Request(clean(asked["method"]).upper(), url, headers, _sent(asked.get("postData") or {}, headers), version)
@@ -106,7 +107,7 @@ def _sent(posted: JsonObject, headers: Headers) -> Body | None:
     if text is not None:
         raw = from_base64(text) if posted.get("encoding") == "base64" else text_bytes(text, headers)
         return sent_body(raw, headers)
-    if "textJSON" in posted:  # of Polly, where YAML is to be read by people
+    if "textJSON" in posted:  # Polly, in its YAML form
         return value_body(posted["textJSON"])
     return sent_body(_form(posted["params"]), headers) if posted.get("params") else None
 
@@ -125,12 +126,12 @@ def _response(answered: JsonObject, head: int, mitmproxys: bool) -> tuple[Respon
 
 
 def _content(content: JsonObject, headers: Headers, mitmproxys: bool) -> bytes:
-    """The bytes of a response's body. Raises CannotTake where the file has only its size."""
+    """Return the bytes of a response's body. Raises ImportRefused if the file has only its size."""
     text, encoding = content.get("text"), content.get("encoding")
     if not text:
         size = content.get("size")
         if isinstance(size, int | float) and size > 0:
-            raise CannotTake(f"its response had {round(size)} bytes, and the file does not have them")
+            raise ImportRefused(f"its response had {round(size)} bytes, which the file does not contain")
         return b""
     if encoding == "base64" or encoding == "hex" or content.get("_isBinary"):
         return _coded(text, encoding or "hex")
@@ -140,7 +141,7 @@ def _content(content: JsonObject, headers: Headers, mitmproxys: bool) -> bytes:
 
 
 def _with_events(answered: JsonObject, entry: JsonObject) -> JsonObject:
-    """Chrome keeps the events of an EventSource beside the entry, and leaves the body out."""
+    """Add the body of an EventSource: Chrome stores its events in another member, and omits the body."""
     events, content = entry.get("_eventSourceMessages"), answered.get("content") or {}
     if not events or content.get("text"):
         return answered
@@ -155,13 +156,13 @@ def _event(event: JsonObject) -> str:
 
 
 def _coded(text: str, encoding: str) -> bytes:
-    """Polly writes a JSON list: a coded text for each chunk."""
+    """Decode base64 or hex. Polly writes a JSON list with one text for each chunk."""
     chunks = json.loads(text) if text.startswith("[") else [text]
     return b"".join(bytes.fromhex(chunk) if encoding == "hex" else from_base64(chunk) for chunk in chunks)
 
 
 def _mitmproxys(text: str, headers: Headers) -> bytes:
-    """mitmproxy reads a text whose charset is not stated as Latin-1: then it stands here a character for a byte."""
+    """Undo mitmproxy's decoding as Latin-1, which it uses for text without a charset."""
     try:
         raw = text.encode("latin-1")
         raw.decode()
@@ -199,7 +200,7 @@ def _close(ours: JsonObject) -> Close | None:
 
 
 def _times(entry: JsonObject, to_headers: tuple[str, ...]) -> tuple[int, int]:
-    """Milliseconds from the start to the response's headers, and to its end. -1 means: does not apply."""
+    """Return milliseconds to the response's headers, and to its end. In a HAR, -1 means: does not apply."""
     timings = entry.get("timings") or {}
     head = sum(max(0.0, timings.get(name) or 0) for name in to_headers)
     receive = max(0.0, timings.get("receive") or 0)
@@ -217,7 +218,7 @@ def _epoch(text: Any) -> float | None:
 
 
 def _timed(response: Response, ours: JsonObject) -> Response:
-    """What only our own HARs say: when each frame had come, and the trailers."""
+    """Add what only wiretape's own HARs have: the time of each frame, and the trailers."""
     from dataclasses import replace
 
     body = response.body
@@ -230,7 +231,7 @@ def _timed(response: Response, ours: JsonObject) -> Response:
 
 
 def _failed(entry: JsonObject, answered: JsonObject) -> Ended:
-    """How an exchange without a response ended."""
+    """Return how an exchange without a response ended."""
     if ended := (entry.get(OURS) or {}).get("ended"):
         return Ended(ended)
     said = str(answered.get("_error") or entry.get("_error") or "").lower()

@@ -1,4 +1,4 @@
-"""Recordings of other tools -> exchanges: finds out which container a file is, and has its importer read it.
+"""Imports recordings of other tools: finds the container of a file, and calls its importer.
 
 An importer is a module with `read(source)`. Adding one is that file and a line in `IMPORTERS`; another package
 registers one in the entry-point group `wiretape.importers`.
@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from wiretape import _plugins
-from wiretape.adapters.importers.import_source import CannotTake, Refused, Source, Taken, parse_json
+from wiretape.adapters.importers.documents import ImportRefused, parse_json
+from wiretape.adapters.importers.source import ImportedExchange, RefusedEntry, Source
 from wiretape.model.http import Exchange, JsonBody, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
 from wiretape.tape.format.codings import most_decoded, too_large
 
-__all__ = ["FORMATS", "Refused", "Taken", "import_data", "import_files"]
+__all__ = ["FORMATS", "ImportedExchange", "RefusedEntry", "import_data", "import_files"]
 
 IMPORTERS: dict[str, str] = {
     "vcr": "wiretape.adapters.importers.vcr",
@@ -32,20 +33,20 @@ IMPORTERS: dict[str, str] = {
     "body": "wiretape.adapters.importers.bare_body",
 }
 FORMATS = ("auto", *IMPORTERS)
-UNKNOWN = "is no recording that wiretape knows"
+UNKNOWN = "is not a recording in a known format"
 _FLOWS = re.compile(rb"\d{1,12}:\d+:")  # netstrings in a netstring
 _TAPE = re.compile(rb'\s*\{\s*"wiretape"\s*:')
 _JSON_START = re.compile(rb"\s*[{\[]")
-_CASSETTE = re.compile(rb"(?m)^(?:interactions|http_interactions|log|- request|-\s+!)\b")  # YAML that is worth reading
+_CASSETTE = re.compile(rb"(?m)^(?:interactions|http_interactions|log|- request|-\s+!)\b")  # YAML of a known container
 _LOOK = 20  # lines
 _STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
 
 
 class Importer(Protocol):
-    """Reads the recordings of one container."""
+    """Reads recordings of one container format."""
 
-    def read(self, source: Source) -> Iterator[Taken | Refused]:
-        """Every entry of a file: an exchange, or why it cannot be taken."""
+    def read(self, source: Source) -> Iterator[ImportedExchange | RefusedEntry]:
+        """Yield an exchange, or a refusal, for each entry of a file."""
         ...
 
 
@@ -57,73 +58,73 @@ class ImporterPlugin(Importer, Protocol):
         ...
 
 
-def import_files(paths: Iterable[str | Path], form: str = "auto") -> Iterator[Taken | Refused]:
-    """Every exchange of the files, file by file, and what could not be taken. No file makes it raise."""
+def import_files(paths: Iterable[str | Path], form: str = "auto") -> Iterator[ImportedExchange | RefusedEntry]:
+    """Yield every exchange of the files, and the entries that were refused. Errors in a file do not raise."""
     for path in paths:
         yield from _import(Source(str(path), path=Path(path)), form)
 
 
-def import_data(name: str, data: bytes, form: str = "auto") -> Iterator[Taken | Refused]:
-    """Every exchange of a file's bytes, and what could not be taken."""
+def import_data(name: str, data: bytes, form: str = "auto") -> Iterator[ImportedExchange | RefusedEntry]:
+    """Yield every exchange in the bytes of a file, and the entries that were refused."""
     return _import(Source(name, data), form)
 
 
-def _import(source: Source, form: str) -> Iterator[Taken | Refused]:
+def _import(source: Source, form: str) -> Iterator[ImportedExchange | RefusedEntry]:
     found, size = False, 0
     try:
         container = form if form != "auto" else _container(source)
         for outcome in importer(container).read(source):
             found = True
-            if isinstance(outcome, Taken):
+            if isinstance(outcome, ImportedExchange):
                 size += _size(outcome.exchange)
                 if size > (limit := most_decoded(source.size)):
-                    raise CannotTake(f"is not read further: its bodies decode to {too_large(limit)}")
+                    raise ImportRefused(f"is not read further: its bodies decode to {too_large(limit)}")
             yield _checked(outcome) if form == "auto" and container == "body" else outcome
-    except CannotTake as error:
-        yield Refused(source.name, None, str(error))
+    except ImportRefused as error:
+        yield RefusedEntry(source.name, None, str(error))
     except OSError as error:
-        yield Refused(source.name, None, f"cannot be read: {error.strerror or error}")
-    except Exception as error:  # whatever an odd file does, the others are imported
+        yield RefusedEntry(source.name, None, f"cannot be read: {error.strerror or error}")
+    except Exception as error:  # an unexpected error in one file must not stop the import of others
         said = " ".join(str(error).split())[:200]
-        yield Refused(source.name, None, f"is not as it should be: {type(error).__name__}: {said}")
+        yield RefusedEntry(source.name, None, f"is not as it should be: {type(error).__name__}: {said}")
     else:
         if not found:
-            yield Refused(source.name, None, "holds no exchange")
+            yield RefusedEntry(source.name, None, "holds no exchange")
 
 
 def _size(exchange: Exchange) -> int:
-    """The bytes of an exchange's bodies."""
+    """Return the number of bytes of an exchange's bodies."""
     response = exchange.response.body if exchange.response is not None else None
     bodies = (exchange.request.body, response, *(message.body for message in exchange.messages))
     return sum(len(text_of(body.value) if isinstance(body, JsonBody) else body_bytes(body)) for body in bodies)
 
 
-def _checked(outcome: Taken | Refused) -> Taken | Refused:
-    """A file that only may be the body of a response is taken when some wire format knows it."""
+def _checked(outcome: ImportedExchange | RefusedEntry) -> ImportedExchange | RefusedEntry:
+    """Accept a possible response body only if a wire format recognizes it."""
     from wiretape.wire.registry import default_registry
 
-    if isinstance(outcome, Taken) and default_registry().recognise(outcome.exchange) is None:
-        return Refused(outcome.file, None, f"{UNKNOWN}; --format body takes it for the body of a response")
+    if isinstance(outcome, ImportedExchange) and default_registry().recognise(outcome.exchange) is None:
+        return RefusedEntry(outcome.file, None, f"{UNKNOWN}; --format body imports it as the body of a response")
     return outcome
 
 
 def importer(name: str) -> Importer:
-    """The importer of a container: a module of this package, or a plug-in."""
+    """Return the importer of a container: a module of this package, or a plug-in."""
     if name in IMPORTERS:
         return cast(Importer, importlib.import_module(IMPORTERS[name]))
     return plugins()[name]
 
 
 def plugins() -> dict[str, ImporterPlugin]:
-    """The importers of installed plug-ins, by name."""
+    """Return the importers of installed plug-ins, by name."""
     return _plugins.usable(_plugins.IMPORTERS, FORMATS)
 
 
 def _container(source: Source) -> str:
-    """The container of a file. Plug-ins decide about files that no built-in importer is sure of. Raises CannotTake."""
+    """Return the container of a file. Plug-ins are tried on files that no built-in importer claims for sure."""
     try:
         found = container_of(source)
-    except CannotTake as error:
+    except ImportRefused as error:
         if str(error) != UNKNOWN:
             raise
         found = ""
@@ -132,14 +133,14 @@ def _container(source: Source) -> str:
             if _claims(name, plugin, source):
                 return name
     if not found:
-        raise CannotTake(UNKNOWN)
+        raise ImportRefused(UNKNOWN)
     return found
 
 
 def _claims(name: str, plugin: ImporterPlugin, source: Source) -> bool:
     try:
         return plugin.claims(source)
-    except CannotTake:
+    except ImportRefused:
         return False
     except Exception as error:
         _plugins.warn(f"importer {name} failed: {type(error).__name__}: {error}")
@@ -147,12 +148,12 @@ def _claims(name: str, plugin: ImporterPlugin, source: Source) -> bool:
 
 
 def container_of(source: Source) -> str:
-    """Which container a file is, by its content. Raises CannotTake."""
+    """Return the container of a file, by its content. Raises ImportRefused."""
     head = source.head
     if not head:
-        raise CannotTake("is empty")
+        raise ImportRefused("is empty")
     if _TAPE.match(head):
-        raise CannotTake("is a tape already; wiretape merge makes one of several")
+        raise ImportRefused("is a tape already; wiretape merge combines tapes")
     if _FLOWS.match(head):
         return "mitm"
     if _STREAM_START.match(head):
@@ -161,12 +162,12 @@ def container_of(source: Source) -> str:
         lines = _lines(source)
         return _container_of_lines(lines) if lines else _container_of_document(source.document)
     if not _CASSETTE.search(head):
-        raise CannotTake(UNKNOWN)
+        raise ImportRefused(UNKNOWN)
     return _container_of_document(source.document)
 
 
 def _lines(source: Source) -> list[Json]:
-    """The documents of a file that has one a line, as far as lines are documents; none if that is not what it is."""
+    """Return the first documents of a file with one JSON document a line, or an empty list for another file."""
     lines = [line for line in islice(source.lines(), _LOOK) if line.strip()]
     found = [value for line in lines if isinstance(value := _parsed(line), dict)]
     return found if len(lines) > 1 and 2 * len(found) > len(lines) else []
@@ -175,7 +176,7 @@ def _lines(source: Source) -> list[Json]:
 def _parsed(line: bytes) -> Json:
     try:
         return parse_json(line)
-    except CannotTake:
+    except ImportRefused:
         return None
 
 
@@ -200,7 +201,7 @@ def _container_of_document(document: Json) -> str:
         return "jsonl"
     if isinstance(document, dict | list):
         return "body"
-    raise CannotTake(UNKNOWN)
+    raise ImportRefused(UNKNOWN)
 
 
 def _is_trace(entry: Json) -> bool:

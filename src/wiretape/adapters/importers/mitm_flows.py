@@ -1,12 +1,13 @@
-"""Reads mitmproxy's flow files, HTTP and WebSockets. Needs mitmproxy itself."""
+"""Imports mitmproxy's flow files: HTTP and WebSockets. Needs mitmproxy itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from wiretape.adapters.importers.import_bodies import clean, cut_short, http_version, received_body, sent_body
-from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, one
+from wiretape.adapters.importers.bodies import clean, cut_short, http_version, received_body, sent_body
+from wiretape.adapters.importers.documents import ImportRefused
+from wiretape.adapters.importers.source import ImportedExchange, ParsedEntry, RefusedEntry, Source, one
 from wiretape.model.http import Body, BytesBody, Close, Ended, Exchange, Headers, Request, Response, TextBody, WsMessage
 from wiretape.tape.format.bodies import plain_body
 
@@ -14,13 +15,13 @@ NAME = "mitm"
 TITLE = "mitmproxy"
 
 
-def read(source: Source) -> Iterator[Taken | Refused]:
-    """Every flow, one at a time. A file that breaks off gives what stands before."""
+def read(source: Source) -> Iterator[ImportedExchange | RefusedEntry]:
+    """Yield every flow, one at a time. A truncated file yields the flows before the end."""
     try:
         from mitmproxy import exceptions
         from mitmproxy.io import FlowReader
     except ImportError:
-        raise CannotTake(
+        raise ImportRefused(
             "is a flow file of mitmproxy, which reads it and is not installed: "
             "pip install '.[proxy]' in wiretape's own folder (Python 3.12 or later), or save it as HAR there"
         ) from None
@@ -32,26 +33,26 @@ def read(source: Source) -> Iterator[Taken | Refused]:
             try:
                 flow = next(flows, None)
             except (exceptions.FlowReadException, ValueError, TypeError, LookupError, AttributeError) as error:
-                yield Refused(source.name, number, f"cannot be read, nor what follows it: {error}", TITLE)
+                yield RefusedEntry(source.name, number, f"cannot be read, nor what follows it: {error}", TITLE)
                 return
             if flow is None:
                 return
             yield one(source, TITLE, number, flow, _recorded)
 
 
-def _recorded(flow: Any) -> Recorded:
+def _recorded(flow: Any) -> ParsedEntry:
     if flow.type != "http":
-        raise CannotTake(f"is no HTTP exchange ({flow.type})")
+        raise ImportRefused(f"is not an HTTP exchange ({flow.type})")
     asked = flow.request
     if asked.method == "CONNECT":
-        raise CannotTake("is no HTTP exchange (CONNECT)")
+        raise ImportRefused("is not an HTTP exchange (CONNECT)")
     start = asked.timestamp_start
     headers = _headers(asked.headers)
     if asked.raw_content is None:
-        raise CannotTake("its request was streamed through mitmproxy, and the file does not have its body")
+        raise ImportRefused("its request was streamed through mitmproxy, and the file does not have its body")
     body = sent_body(asked.raw_content, headers)
     request = Request(clean(asked.method), clean(asked.url), headers, body, http_version(asked.http_version))
-    return Recorded(_answered(flow, request, start), start)
+    return ParsedEntry(_answered(flow, request, start), start)
 
 
 def _answered(flow: Any, request: Request, start: float) -> Exchange:
@@ -78,7 +79,7 @@ def _response(flow: Any, start: float) -> Response | None:
         return None
     headers = _headers(answered.headers)
     if answered.raw_content is None:
-        raise CannotTake("its response was streamed through mitmproxy, and the file does not have its body")
+        raise ImportRefused("its response was streamed through mitmproxy, and the file does not have its body")
     head = _since(start, answered.timestamp_start)
     body = received_body(answered.raw_content, headers)
     trailers = _headers(answered.trailers) if answered.trailers else None

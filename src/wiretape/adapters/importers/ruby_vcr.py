@@ -1,6 +1,6 @@
-"""Reads the cassettes of Ruby's VCR: YAML and JSON, bodies as text in an encoding or as base64.
+"""Imports cassettes of Ruby's VCR: YAML and JSON, bodies as encoded text or base64.
 
-`recorded_at` is when an answer had come, in whole seconds.
+`recorded_at` is the end of a response, in whole seconds.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from wiretape.adapters.importers.import_bodies import clean, header_pairs, http_version, sent_body
-from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, each
+from wiretape.adapters.importers.bodies import clean, header_pairs, http_version, sent_body
+from wiretape.adapters.importers.documents import ImportRefused
+from wiretape.adapters.importers.source import ImportedExchange, ParsedEntry, RefusedEntry, Source, each
 from wiretape.adapters.importers.vcr import answer, not_http, stored
 from wiretape.model.http import Exchange, Request
 from wiretape.model.jsonvalue import Json
@@ -25,19 +26,19 @@ def claims(document: Json) -> bool:
     return isinstance(document, dict) and "http_interactions" in document
 
 
-def read(source: Source) -> Iterator[Taken | Refused]:
+def read(source: Source) -> Iterator[ImportedExchange | RefusedEntry]:
     return each(source, TITLE, source.document["http_interactions"] or (), _recorded)
 
 
-def _recorded(entry: Any) -> Recorded:
+def _recorded(entry: Any) -> ParsedEntry:
     if not isinstance(entry, dict) or not ("request" in entry and "response" in entry):
-        raise CannotTake(not_http(entry))
+        raise ImportRefused(not_http(entry))
     asked, answered = _encoded(entry["request"]), _encoded(entry["response"])
     headers = header_pairs(asked.get("headers"))
     method = clean(asked["method"]).removeprefix(":").upper()
     sent = sent_body(stored(asked, headers)[0] or b"", headers)
     request = Request(method, clean(asked["uri"]), headers, sent, http_version(answered.get("http_version")))
-    return Recorded(Exchange(0, 0, request, *answer(answered)), _time(entry.get("recorded_at")))
+    return ParsedEntry(Exchange(0, 0, request, *answer(answered)), _time(entry.get("recorded_at")))
 
 
 def _encoded(message: Any) -> Any:

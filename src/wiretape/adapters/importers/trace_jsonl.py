@@ -1,7 +1,7 @@
-"""Reads traces of one `{request, response}` a line, as many tools write them; also one such document, or a list.
+"""Imports traces with one `{request, response}` on each line, as many tools write them; also one document, or a list.
 
-A side may be a message (`method`, `url`, `status`, `headers`, `body`, by any of their usual names) or nothing but its
-body. What stands for a stream (a list of events or chunks) becomes server-sent events.
+Each side is a message (`method`, `url`, `status`, `headers`, `body`, under any of their usual names), or only its body.
+A list of events or chunks becomes a stream of server-sent events.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from wiretape.adapters.importers.bare_body import EVENTS, LINES, as_events, is_ndjson
-from wiretape.adapters.importers.import_bodies import (
+from wiretape.adapters.importers.bodies import (
     clean,
     cut_short,
     from_base64,
@@ -24,7 +24,8 @@ from wiretape.adapters.importers.import_bodies import (
     text_bytes,
     value_body,
 )
-from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, one, parse_json
+from wiretape.adapters.importers.documents import ImportRefused, parse_json
+from wiretape.adapters.importers.source import ImportedExchange, ParsedEntry, RefusedEntry, Source, one
 from wiretape.adapters.importers.vcr import UNKNOWN_URL
 from wiretape.model.http import Body, Ended, Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import JsonObject
@@ -44,13 +45,13 @@ _LENGTH = ("duration_ms", "durationMs", "latency_ms", "latencyMs", "elapsed_ms")
 _HEADS = frozenset({"method", "headers", *_URL, "path"})
 
 
-def read(source: Source) -> Iterator[Taken | Refused]:
+def read(source: Source) -> Iterator[ImportedExchange | RefusedEntry]:
     for number, entry in _entries(source):
         yield one(source, TITLE, number, entry, _recorded)
 
 
 def _entries(source: Source) -> Iterator[tuple[int, Any]]:
-    """(number, document), a line at a time where they are lines."""
+    """Yield (number, document) for each line, or for each entry of a list."""
     if _is_one_document(source):
         found = source.document
         yield from enumerate(found if isinstance(found, list) else [found], 1)
@@ -61,7 +62,7 @@ def _entries(source: Source) -> Iterator[tuple[int, Any]]:
 
 
 def _is_one_document(source: Source) -> bool:
-    """One whose first line is no document, or a list of them."""
+    """True if the file is one document or a list, instead of one document on each line."""
     lines = (line for line in source.lines() if line.strip())
     first = next(lines, b"").strip()
     if next(lines, None) is None:
@@ -73,20 +74,20 @@ def _is_one_document(source: Source) -> bool:
     return False
 
 
-def _recorded(entry: Any) -> Recorded:
+def _recorded(entry: Any) -> ParsedEntry:
     entry = parse_json(entry) if isinstance(entry, bytes) else entry
     if not isinstance(entry, dict) or "request" not in entry:
-        raise CannotTake("has no request")
+        raise ImportRefused("has no request")
     asked, answered = entry["request"], entry.get("response")
     if asked is None:
-        raise CannotTake("has no request")
+        raise ImportRefused("has no request")
     times = _Times(entry, asked, answered)
     request = _request(entry, asked)
     if answered is None:
-        return Recorded(Exchange(0, 0, request, None, Ended.RECORDER_STOPPED, times.length), times.start)
+        return ParsedEntry(Exchange(0, 0, request, None, Ended.RECORDER_STOPPED, times.length), times.start)
     response, ended = _response(answered)
     response = Response(response.status, response.headers, times.length, response.body)
-    return Recorded(Exchange(0, 0, request, response, ended, times.length), times.start)
+    return ParsedEntry(Exchange(0, 0, request, response, ended, times.length), times.start)
 
 
 # -- request -----------------------------------------------------------------------------------------------------
@@ -141,7 +142,7 @@ def _response(answered: Any) -> tuple[Response, Ended]:
 
 
 def _bare(value: Any) -> tuple[Headers, int, Body | None]:
-    """A response that is nothing but its body."""
+    """Return a response that has only a body."""
     if isinstance(value, list):
         headers = Headers([("content-type", LINES if value and is_ndjson(value[0]) else EVENTS)])
         return headers, 0, received_body(_streamed(value, headers), headers)
@@ -151,7 +152,7 @@ def _bare(value: Any) -> tuple[Headers, int, Body | None]:
 
 
 def _stored(message: JsonObject, headers: Headers) -> tuple[bytes | None, Body | None]:
-    """The bytes of a message's body, or, where only its value was kept, the body."""
+    """Return the bytes of a message's body, or the body itself if only its value was recorded."""
     if coded := _first(message, _BASE64):
         return from_base64(coded), None
     for names in (_RAW, _EVENTS):
@@ -171,7 +172,7 @@ def _stored(message: JsonObject, headers: Headers) -> tuple[bytes | None, Body |
 
 
 def _streamed(events: list[Any], headers: Headers) -> bytes:
-    """The stream that these events were."""
+    """Return the stream of these events."""
     if headers.get("content-type", "").startswith(LINES):
         return b"".join(orjson.dumps(event) + b"\n" for event in events)
     if all(isinstance(event, str) for event in events):
@@ -181,7 +182,7 @@ def _streamed(events: list[Any], headers: Headers) -> bytes:
 
 
 def _event(event: Any) -> bytes:
-    """One event: as (event, data), or as the JSON of its data."""
+    """Return one event, from (event, data) or from the JSON of its data."""
     name, data = None, event
     if isinstance(event, dict) and "data" in event and event.keys() <= {"event", "data", "id", "time", "timestamp"}:
         name, data = event.get("event"), event["data"]
@@ -194,7 +195,7 @@ def _event(event: Any) -> bytes:
 
 
 class _Times:
-    """When it started (seconds since 1970) and how many milliseconds it took, as far as the trace says."""
+    """The start (seconds since 1970) and the duration in milliseconds, if the trace has them."""
 
     def __init__(self, entry: JsonObject, asked: Any, answered: Any) -> None:
         self.start = _time(asked, _START) or _time(entry, _START)
@@ -219,7 +220,7 @@ def _time(message: Any, names: tuple[str, ...]) -> float | None:
 
 
 def _is_body(message: JsonObject) -> bool:
-    """A bare body's own members are no times of the trace."""
+    """True for a bare body: its own members are not times of the trace."""
     return "model" in message and "headers" not in message
 
 

@@ -1,6 +1,6 @@
-"""Reads vcrpy's cassettes: YAML and JSON, bodies as text, binary or values, and recordings of WebSockets beside them.
+"""Imports vcrpy's cassettes: YAML and JSON, with bodies as text, binary or values, and messages of WebSockets.
 
-vcrpy keeps no times. Of a WebSocket it has what was sent and received, and sometimes how it was closed, but no URL.
+vcrpy records no times. Of a WebSocket it records the messages and sometimes the close, but no URL.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wiretape.adapters.importers.import_bodies import (
+from wiretape.adapters.importers.bodies import (
     clean,
     cut_short,
     from_base64,
@@ -18,7 +18,8 @@ from wiretape.adapters.importers.import_bodies import (
     text_bytes,
     value_body,
 )
-from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, one
+from wiretape.adapters.importers.documents import ImportRefused
+from wiretape.adapters.importers.source import ImportedExchange, ParsedEntry, RefusedEntry, Source, one
 from wiretape.model.http import (
     Body,
     BytesBody,
@@ -39,7 +40,7 @@ UNKNOWN_URL = "unknown:"
 
 
 def claims(document: Json) -> bool:
-    """A cassette of vcrpy, or nearly: its entries tell it from go-vcr's."""
+    """True for a cassette of vcrpy. go-vcr's look similar and are checked first."""
     return bool(entries_of(document)) or (isinstance(document, dict) and "interactions" in document)
 
 
@@ -48,14 +49,14 @@ def entries_of(document: Json) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def read(source: Source) -> Iterator[Taken | Refused]:
-    """Every exchange, in the order in which the entries stand."""
+def read(source: Source) -> Iterator[ImportedExchange | RefusedEntry]:
+    """Yield every exchange, in the order of the entries."""
     for number, group in enumerate(_grouped(entries_of(source.document)), 1):
         yield one(source, TITLE, number, group, lambda group: _recorded(group, source.name))
 
 
 def _grouped(entries: list[Any]) -> Iterator[Any]:
-    """Entries, but messages of one WebSocket together: they are one exchange."""
+    """Yield entries one by one, but the messages of a WebSocket together, because they are one exchange."""
     messages: list[Any] = []
     for entry in entries:
         if not (isinstance(entry, dict) and "kind" in entry):
@@ -72,22 +73,22 @@ def _grouped(entries: list[Any]) -> Iterator[Any]:
         yield messages
 
 
-def _recorded(entry: Any, name: str) -> Recorded:
+def _recorded(entry: Any, name: str) -> ParsedEntry:
     if isinstance(entry, list):
-        return Recorded(_websocket(entry, name))
+        return ParsedEntry(_websocket(entry, name))
     if not isinstance(entry, dict) or not ("request" in entry and "response" in entry):
-        raise CannotTake(not_http(entry))
+        raise ImportRefused(not_http(entry))
     headers = header_pairs(entry["request"].get("headers"))
     request = Request(
         clean(entry["request"]["method"]).upper(), _url(entry["request"]), headers, _sent(entry["request"], headers)
     )
-    return Recorded(Exchange(0, 0, request, *answer(entry["response"])))
+    return ParsedEntry(Exchange(0, 0, request, *answer(entry["response"])))
 
 
 def not_http(entry: Any) -> str:
-    """What to say of an entry that is no HTTP exchange."""
+    """Return the reason to refuse an entry that is not an HTTP exchange."""
     shown = ", ".join(map(str, entry)) if isinstance(entry, dict) else type(entry).__name__
-    return f"is no HTTP exchange (it holds {shown})"
+    return f"is not an HTTP exchange (it holds {shown})"
 
 
 def _url(request: Any) -> str:
@@ -100,7 +101,7 @@ def _url(request: Any) -> str:
 
 
 def answer(response: Any) -> tuple[Response, Ended, int]:
-    """A response, how it ended, and when."""
+    """Return a response, how it ended, and its end in milliseconds."""
     headers = header_pairs(response.get("headers"))
     raw, body = stored(response, headers)
     status = response["status"]
@@ -117,7 +118,7 @@ def _sent(request: Any, headers: Headers) -> Body | None:
 
 
 def stored(message: Any, headers: Headers) -> tuple[bytes | None, Body | None]:
-    """The bytes of a message's body; or, where only its value was kept, the body."""
+    """Return the bytes of a message's body, or the body itself if only its value was recorded."""
     if "parsed_body" in message:
         return None, value_body(message["parsed_body"])
     value = message.get("body")
@@ -133,7 +134,7 @@ def stored(message: Any, headers: Headers) -> tuple[bytes | None, Body | None]:
 
 
 def _wrapped(body: Any) -> Any:
-    """A body inside its mapping: as text or binary, in base64, or in the file object that a client had sent."""
+    """Return the body in a mapping: text, binary, base64, or the state of a file object that a client sent."""
     if body.get("base64_string") is not None:
         coded = body["base64_string"]
         return coded if isinstance(coded, bytes) else from_base64(coded)
@@ -144,7 +145,7 @@ def _wrapped(body: Any) -> Any:
 
 
 def _websocket(entries: list[Any], name: str) -> Exchange:
-    """One connection. Its URL is not known, nor when anything was sent: messages are a millisecond apart."""
+    """Make one WebSocket. URL and times are unknown: its messages are a millisecond apart."""
     messages = [
         WsMessage(at, "client" if entry["direction"] == "sent" else "server", _message(entry["data"]))
         for at, entry in enumerate((entry for entry in entries if entry["kind"] != "close"), 1)

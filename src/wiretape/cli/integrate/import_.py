@@ -17,7 +17,7 @@ from wiretape.cli.options import force_option, json_option, note_option
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.importers.import_source import Refused, Taken
+    from wiretape.adapters.importers.source import ImportedExchange, RefusedEntry
 
 # Kept here, so that the help page costs no import; a test compares them with the importers.
 FORMATS = ("auto", "vcr", "go-vcr", "ruby-vcr", "har", "mitm", "jsonl", "body")
@@ -68,8 +68,8 @@ def command(
     """
     from datetime import datetime
 
-    from wiretape.adapters.importers.import_source import Refused
-    from wiretape.adapters.importers.importing_tape import write_imported
+    from wiretape.adapters.importers.placing import write_imported
+    from wiretape.adapters.importers.source import RefusedEntry
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.editing import refuse_existing
     from wiretape.tape.format.codings import allow_size
@@ -77,10 +77,10 @@ def command(
     refuse_existing(out, force)
     allow_size(max_size)
     paths = list(_files(files))
-    taken: list[Taken] = []
-    refused: list[Refused] = []
+    taken: list[ImportedExchange] = []
+    refused: list[RefusedEntry] = []
     for outcome in _read(paths, form):
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, RefusedEntry):
             refused.append(outcome)
         else:
             taken.append(outcome)
@@ -101,7 +101,7 @@ def _files(named: Sequence[Path]) -> Iterator[Path]:
             yield path
 
 
-def _read(paths: list[Path], form: str) -> Iterator[Taken | Refused]:
+def _read(paths: list[Path], form: str) -> Iterator[ImportedExchange | RefusedEntry]:
     """Import the files; a terminal sees how far it is."""
     from wiretape.adapters.importers.importing import import_files
 
@@ -121,7 +121,7 @@ def _read(paths: list[Path], form: str) -> Iterator[Taken | Refused]:
                 yield outcome
 
 
-def _report(out: Path, files: int, taken: list[Taken], refused: list[Refused], as_json: bool) -> None:
+def _report(out: Path, files: int, taken: list[ImportedExchange], refused: list[RefusedEntry], as_json: bool) -> None:
     from wiretape.model.wording import plural
     from wiretape.views.printable import one_line
 
@@ -134,7 +134,7 @@ def _report(out: Path, files: int, taken: list[Taken], refused: list[Refused], a
     if not refused:
         return
     say(f"{len(refused)} could not be taken:")
-    by_reason: dict[str, list[Refused]] = {}
+    by_reason: dict[str, list[RefusedEntry]] = {}
     for one in refused:
         by_reason.setdefault(one.reason, []).append(one)
     for reason, ones in sorted(by_reason.items(), key=lambda item: -len(item[1])):
@@ -143,7 +143,7 @@ def _report(out: Path, files: int, taken: list[Taken], refused: list[Refused], a
             print(f"      {one_line(line)}", file=sys.stderr)
 
 
-def _places(refused: list[Refused]) -> Iterator[str]:
+def _places(refused: list[RefusedEntry]) -> Iterator[str]:
     """Every file with its entries."""
     entries: dict[str, list[str]] = {}
     for one in refused:
@@ -152,7 +152,7 @@ def _places(refused: list[Refused]) -> Iterator[str]:
         yield f"{file} {'entry' if len(numbers) == 1 else 'entries'} {', '.join(numbers)}" if numbers else file
 
 
-def _as_json(out: Path, files: int, taken: list[Taken], refused: list[Refused]) -> dict[str, object]:
+def _as_json(out: Path, files: int, taken: list[ImportedExchange], refused: list[RefusedEntry]) -> dict[str, object]:
     containers: dict[str, int] = {}
     for one in taken:
         containers[one.container] = containers.get(one.container, 0) + 1

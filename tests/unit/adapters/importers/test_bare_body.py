@@ -62,7 +62,7 @@ def test_an_error_states_its_status() -> None:
 @pytest.mark.parametrize("text", ['{"name": "package"}', "[1, 2]", "data: 1\n\n"])
 def test_what_no_format_knows_is_taken_only_when_asked_for(text: str) -> None:
     assert reasons(text) == [
-        "dir/file: is no recording that wiretape knows; --format body takes it for the body of a response"
+        "dir/file: is not a recording in a known format; --format body imports it as the body of a response"
     ]
     assert len(taken(text, "body")) == 1
 

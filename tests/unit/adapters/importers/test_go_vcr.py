@@ -8,8 +8,8 @@ import pytest
 from tests.support.importing import reasons, taken
 
 from wiretape.adapters.importers.go_vcr import milliseconds
-from wiretape.adapters.importers.import_source import Source
 from wiretape.adapters.importers.importing import container_of
+from wiretape.adapters.importers.source import Source
 from wiretape.model.http import Headers, JsonBody, StreamBody, TextBody
 
 V1 = """\
@@ -93,7 +93,7 @@ def test_a_status_that_is_only_text() -> None:
 def test_an_entry_without_a_response_is_named() -> None:
     text = V1 + "- request: {url: 'https://x.example.com/'}\n"
     assert reasons(text.replace("response:", "answer:"), "go-vcr")[1] == (
-        "dir/file entry 2: is no HTTP exchange (it holds request)"
+        "dir/file entry 2: is not an HTTP exchange (it holds request)"
     )
 
 

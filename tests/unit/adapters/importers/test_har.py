@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from tests.support.importing import har_entry, har_file, outcomes, reasons, taken
 
 from wiretape.adapters.exporters.har import har
-from wiretape.adapters.importers.importing import Taken
-from wiretape.adapters.importers.importing_tape import place, write_imported
+from wiretape.adapters.importers.importing import ImportedExchange
+from wiretape.adapters.importers.placing import place, write_imported
 from wiretape.model.http import (
     Body,
     BytesBody,
@@ -49,7 +49,7 @@ def body(exchange: Exchange) -> Body | None:
 
 def test_a_browsers_entry() -> None:
     (found,) = outcomes(har_file(har_entry({"size": 7, "mimeType": "application/json", "text": '{"b":2}'})))
-    assert isinstance(found, Taken)
+    assert isinstance(found, ImportedExchange)
     exchange = found.exchange
     assert found.started == STARTED.timestamp()
     assert exchange.request.headers == Headers([("content-type", "application/json")])  # HTTP/2's own are no headers
@@ -69,7 +69,7 @@ def test_bodies_in_base64_are_decoded() -> None:
 
 def test_a_body_of_which_only_the_size_is_there_is_refused_and_not_served_empty() -> None:
     assert reasons(har_file(har_entry({"size": 512, "mimeType": "text/plain"}))) == [
-        "dir/file entry 1: its response had 512 bytes, and the file does not have them"
+        "dir/file entry 1: its response had 512 bytes, which the file does not contain"
     ]
     (exchange,) = taken(har_file(har_entry({"size": 0}, status=204)))
     assert body(exchange) is None
@@ -152,7 +152,7 @@ log:
       timings: {{blocked: -1, send: 0, wait: 7, receive: 0}}
 """
     (found,) = outcomes(text)
-    assert isinstance(found, Taken)
+    assert isinstance(found, ImportedExchange)
     assert found.container == "HAR"
     assert found.started == datetime(2024, 9, 25, 10, 6, 29, 561000, UTC).timestamp()
     assert found.exchange.request.body == JsonBody({"model": "m", "topK": -1}, exact=False)
@@ -174,9 +174,9 @@ def test_entries_that_got_no_response() -> None:
 
 def test_what_is_no_http_is_named() -> None:
     assert reasons(har_file(har_entry(url="data:image/png;base64,AAAA"))) == [
-        "dir/file entry 1: is no HTTP exchange (data:)"
+        "dir/file entry 1: is not an HTTP exchange (data:)"
     ]
-    assert reasons('{"log": {}}', "har") == ["dir/file: is no HAR: it has no log with entries"]
+    assert reasons('{"log": {}}', "har") == ["dir/file: is not a HAR: it has no log with entries"]
 
 
 def test_forms_without_their_text() -> None:
@@ -192,8 +192,8 @@ def there_and_back(*exchanges: Exchange) -> list[Exchange]:
     text = b"".join(har(exchanges, STARTED, ""))
     orjson.loads(text)
     found = outcomes(text)
-    assert all(isinstance(one, Taken) for one in found), found
-    return list(place([one for one in found if isinstance(one, Taken)], STARTED).exchanges)
+    assert all(isinstance(one, ImportedExchange) for one in found), found
+    return list(place([one for one in found if isinstance(one, ImportedExchange)], STARTED).exchanges)
 
 
 names = st.sampled_from(["content-type", "x-a", "accept"])
@@ -278,5 +278,5 @@ def test_what_wiretape_exported_says_again_what_was_redacted(tmp_path: Path) -> 
     key = {"Authorization": "Bearer [redacted:authorization:1]", "X-Odd": "[redacted]"}
     found = outcomes(har_file(har_entry(url="https://api.example.com/v1?key=[redacted:key:1]", headers=key)))
     out = tmp_path / "again.tape"
-    write_imported(out, [one for one in found if isinstance(one, Taken)], STARTED, Redactor(), None)
+    write_imported(out, [one for one in found if isinstance(one, ImportedExchange)], STARTED, Redactor(), None)
     assert read_tape(out).header.redacted == ["authorization", "header", "key"]

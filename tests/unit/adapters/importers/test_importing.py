@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.importing import har_entry, har_file, outcomes
 
-from wiretape.adapters.importers.import_source import Source
 from wiretape.adapters.importers.importing import (
     FORMATS,
     IMPORTERS,
-    Refused,
-    Taken,
+    ImportedExchange,
+    RefusedEntry,
     container_of,
     import_files,
     importer,
 )
+from wiretape.adapters.importers.source import Source
 from wiretape.model.http import Exchange
 
 CASSETTE = """\
@@ -44,7 +44,7 @@ def check(data: bytes, form: str) -> None:
     found = outcomes(data, form)
     assert found
     for one in found:
-        assert isinstance(one, Refused) or isinstance(one.exchange, Exchange)
+        assert isinstance(one, RefusedEntry) or isinstance(one.exchange, Exchange)
 
 
 @given(st.binary(max_size=200), st.sampled_from([form for form in FORMATS if form != "mitm"]))
@@ -119,7 +119,7 @@ def test_files_come_in_their_order_and_one_that_is_not_there_is_named(tmp_path: 
     (tmp_path / "b.yaml").write_text(CASSETTE.replace("!!binary", ""), encoding="utf-8")
     (tmp_path / "a.jsonl").write_text(TRACE + "\n" + TRACE, encoding="utf-8")
     found = list(import_files([tmp_path / "b.yaml", tmp_path / "gone", tmp_path / "a.jsonl", tmp_path]))
-    assert [(Path(one.file).name, isinstance(one, Taken)) for one in found] == [
+    assert [(Path(one.file).name, isinstance(one, ImportedExchange)) for one in found] == [
         ("b.yaml", True),
         ("gone", False),
         ("a.jsonl", True),

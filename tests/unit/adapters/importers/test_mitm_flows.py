@@ -12,7 +12,7 @@ import pytest
 from tests.support.importing import outcomes, reasons, taken
 
 from wiretape.adapters.exporters.har import har
-from wiretape.adapters.importers.importing import Refused, Taken
+from wiretape.adapters.importers.importing import ImportedExchange, RefusedEntry
 from wiretape.model.http import (
     BytesBody,
     Close,
@@ -68,7 +68,7 @@ def file_of(*flows: Any) -> bytes:
 
 def test_http_flows() -> None:
     (found,) = outcomes(file_of(flow()))
-    assert isinstance(found, Taken)
+    assert isinstance(found, ImportedExchange)
     assert (found.container, found.started) == ("mitmproxy", 1000.0)
     exchange = found.exchange
     assert exchange.request == Request(
@@ -118,8 +118,8 @@ def test_what_is_no_http_is_named_and_so_is_a_body_that_is_not_there() -> None:
     streamed = flow()
     streamed.response.content = None
     found = outcomes(file_of(tflow.ttcpflow(), streamed, flow()))
-    assert [str(one) for one in found if isinstance(one, Refused)] == [
-        "dir/file entry 1: is no HTTP exchange (tcp)",
+    assert [str(one) for one in found if isinstance(one, RefusedEntry)] == [
+        "dir/file entry 1: is not an HTTP exchange (tcp)",
         "dir/file entry 2: its response was streamed through mitmproxy, and the file does not have its body",
     ]
     assert len(found) == 3
@@ -128,8 +128,8 @@ def test_what_is_no_http_is_named_and_so_is_a_body_that_is_not_there() -> None:
 def test_a_file_that_breaks_off_gives_what_stands_before() -> None:
     data = file_of(flow(), flow())
     first, second = outcomes(data[: len(data) - 30])
-    assert isinstance(first, Taken)
-    assert isinstance(second, Refused)
+    assert isinstance(first, ImportedExchange)
+    assert isinstance(second, RefusedEntry)
     assert second.entry == 2
     assert second.reason.startswith("cannot be read, nor what follows it")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wiretape.adapters.importers.import_source import Taken
-from wiretape.adapters.importers.importing_tape import place, provenance, write_imported
+from wiretape.adapters.importers.placing import place, provenance, write_imported
+from wiretape.adapters.importers.source import ImportedExchange
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.redaction import Redactor
@@ -21,19 +21,19 @@ def one(
     order: int | None = None,
     name: str = "",
     date: str = "",
-) -> Taken:
+) -> ImportedExchange:
     headers = Headers([("date", date)] if date else [])
     exchange = Exchange(
         1, 0, Request("POST", f"https://x.example.com/{name}"), Response(200, headers, length), Ended.COMPLETE, length
     )
-    return Taken(file, "vcrpy", 1, exchange, started, order)
+    return ImportedExchange(file, "vcrpy", 1, exchange, started, order)
 
 
-def times(*taken: Taken) -> list[tuple[int, int | None]]:
+def times(*taken: ImportedExchange) -> list[tuple[int, int | None]]:
     return [(exchange.at, exchange.ended_at) for exchange in place(taken, NOW).exchanges]
 
 
-def names(*taken: Taken) -> list[str]:
+def names(*taken: ImportedExchange) -> list[str]:
     return [exchange.request.url.rpartition("/")[2] for exchange in place(taken, NOW).exchanges]
 
 
@@ -98,7 +98,13 @@ def test_a_secret_that_a_later_file_names_is_taken_out_of_an_earlier_one(tmp_pat
     early = Exchange(1, 0, Request("POST", "https://x.example.com/", body=JsonBody({"note": f"key {secret}"})))
     late = Exchange(1, 0, Request("POST", "https://x.example.com/", Headers([("authorization", f"Bearer {secret}")])))
     out = tmp_path / "t.tape"
-    write_imported(out, [Taken("a", "vcrpy", 1, early), Taken("b", "vcrpy", 1, late)], NOW, Redactor(), f"of {secret}")
+    write_imported(
+        out,
+        [ImportedExchange("a", "vcrpy", 1, early), ImportedExchange("b", "vcrpy", 1, late)],
+        NOW,
+        Redactor(),
+        f"of {secret}",
+    )
     assert secret not in out.read_text(encoding="utf-8")
     assert "authorization" in read_tape(out).header.redacted
 
@@ -108,5 +114,7 @@ def test_a_secret_that_only_a_later_body_shows_is_taken_out_of_an_earlier_one(tm
     early = Exchange(1, 0, Request("POST", "https://x.example.com/", body=JsonBody({"note": f"key {secret}"})))
     late = Exchange(1, 0, Request("POST", "https://x.example.com/", body=JsonBody({"api_key": secret})))
     out = tmp_path / "t.tape"
-    write_imported(out, [Taken("a", "vcrpy", 1, early), Taken("b", "vcrpy", 1, late)], NOW, Redactor(), None)
+    write_imported(
+        out, [ImportedExchange("a", "vcrpy", 1, early), ImportedExchange("b", "vcrpy", 1, late)], NOW, Redactor(), None
+    )
     assert secret not in out.read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import json
 
 from tests.support.importing import outcomes, taken
 
-from wiretape.adapters.importers.importing import Taken
+from wiretape.adapters.importers.importing import ImportedExchange
 from wiretape.model.http import BytesBody, JsonBody
 
 CASSETTE = """\
@@ -42,7 +42,7 @@ PACKED = base64.b64encode(gzip.compress(b'{"a":1}')).decode()
 def test_ruby_writes_binary_with_its_own_tag() -> None:
     for body in (f"string: !binary |-\n        {PACKED}", f"base64_string: {PACKED}"):
         (found,) = outcomes(CASSETTE % body)
-        assert isinstance(found, Taken)
+        assert isinstance(found, ImportedExchange)
         assert found.container == "Ruby VCR"
         assert found.started == 1320123524
         assert found.exchange.request.method == "POST"

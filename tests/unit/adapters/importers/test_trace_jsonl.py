@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.support.importing import outcomes, taken
 
-from wiretape.adapters.importers.importing import Refused, Taken
+from wiretape.adapters.importers.importing import ImportedExchange, RefusedEntry
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, StreamBody, TextBody
 
 URL = "https://api.example.com/v1/messages"
@@ -28,7 +28,7 @@ def test_messages_of_both_sides() -> None:
     request = {"timestamp": 1000.5, "method": "post", "url": URL, "headers": {"a": "1"}, "body": {"model": "m"}}
     response = {"timestamp": 1002.0, "status_code": 429, "headers": [["b", "2"]], "body_raw": '{"x": 1}'}
     (found,) = outcomes(lines({"request": request, "response": response, "logged_at": "2026-01-01"}))
-    assert isinstance(found, Taken)
+    assert isinstance(found, ImportedExchange)
     assert found.started == 1000.5
     exchange = found.exchange
     assert (exchange.request.method, exchange.request.url) == ("POST", URL)
@@ -114,7 +114,7 @@ def test_a_request_that_got_no_answer() -> None:
 )
 def test_times(entry: dict[str, Any], started: float | None, length: int) -> None:
     (found,) = outcomes(lines({**entry, "request": {"url": URL}, "response": {"status": 200}}))
-    assert isinstance(found, Taken)
+    assert isinstance(found, ImportedExchange)
     assert found.started == started
     assert found.exchange.ended_at == length
 
@@ -132,9 +132,9 @@ def test_lines_that_are_none_are_named_and_the_rest_taken() -> None:
     found = outcomes(
         lines(good) + "\n" + '{"torn": \n' + lines({"response": {}}, good, {"request": None, "response": 1})
     )
-    assert [(one.entry, one.reason[:20]) for one in found if isinstance(one, Refused)] == [
+    assert [(one.entry, one.reason[:20]) for one in found if isinstance(one, RefusedEntry)] == [
         (3, "is not JSON: Expecti"),
         (4, "has no request"),
         (6, "has no request"),
     ]
-    assert [one.entry for one in found if isinstance(one, Taken)] == [1, 5]
+    assert [one.entry for one in found if isinstance(one, ImportedExchange)] == [1, 5]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.importing import aws_message, outcomes, reasons, taken
 
-from wiretape.adapters.importers.importing import Refused, Taken
+from wiretape.adapters.importers.importing import ImportedExchange, RefusedEntry
 from wiretape.model.http import BytesBody, Close, Ended, JsonBody, StreamBody, TextBody, body_bytes
 
 REQUEST = """\
@@ -210,7 +210,7 @@ def test_an_event_stream_with_a_wrong_checksum_is_named_and_the_rest_taken() -> 
     good = REQUEST + "  response: {status: {code: 200}, headers: {}, body: {string: ok}}\n"
     found = outcomes(bad.replace("version: 1\n", good))
     assert str(found[0]) == "dir/file entry 1: its AWS event stream is corrupt: CRC mismatch in message 2"
-    assert isinstance(found[1], Taken)
+    assert isinstance(found[1], ImportedExchange)
     assert found[1].entry == 2
 
 
@@ -224,12 +224,12 @@ def test_an_event_stream_stored_as_text(lost: bool) -> None:
     request = {"method": "POST", "uri": "https://x.example.com/", "headers": {}, "body": "{}"}
     (found,) = outcomes(json.dumps({"interactions": [{"request": request, "response": response}]}))
     if lost:
-        assert isinstance(found, Refused)
+        assert isinstance(found, RefusedEntry)
         assert found.reason == (
-            "its AWS event stream was stored as text, and is corrupt: bytes that are no text are lost"
+            "its AWS event stream was stored as text, and is corrupt: bytes that are not text are lost"
         )
     else:
-        assert isinstance(found, Taken)
+        assert isinstance(found, ImportedExchange)
         assert found.exchange.response is not None
         assert found.exchange.response.body == StreamBody((raw,), (0,), binary=True)
 
@@ -260,16 +260,16 @@ interactions:
 def test_what_is_no_http_exchange_is_named() -> None:
     text = "interactions:\n- request_sample: {raw: 1}\n  response_sample: {}\n- nothing\n"
     assert reasons(text) == [
-        "dir/file entry 1: is no HTTP exchange (it holds request_sample, response_sample)",
-        "dir/file entry 2: is no HTTP exchange (it holds str)",
+        "dir/file entry 1: is not an HTTP exchange (it holds request_sample, response_sample)",
+        "dir/file entry 2: is not an HTTP exchange (it holds str)",
     ]
 
 
 def test_an_entry_that_lacks_something_costs_only_itself() -> None:
     good = REQUEST + "  response: {status: {code: 200}, headers: {}, body: {string: ok}}\n"
     found = outcomes("interactions:\n- {request: {uri: 'https://x.example.com/'}, response: {}}\n" + good)
-    assert str(found[0]) == "dir/file entry 1: is not as vcrpy writes it: it has no 'method'"
-    assert isinstance(found[1], Taken)
+    assert str(found[0]) == "dir/file entry 1: is not a valid entry of vcrpy: it has no 'method'"
+    assert isinstance(found[1], ImportedExchange)
 
 
 @pytest.mark.parametrize(
@@ -277,11 +277,11 @@ def test_an_entry_that_lacks_something_costs_only_itself() -> None:
     [
         ("interactions: []\n", "dir/file: holds no exchange"),
         ("interactions: [\n", "dir/file: is not YAML: "),
-        ("interactions: []\n---\ninteractions: []\n", "dir/file: holds several YAML documents"),
+        ("interactions: []\n---\ninteractions: []\n", "dir/file: has several YAML documents"),
         ("interactions: !!binary '*'\n", "dir/file: is not YAML: line 1: a !!binary that is not base64"),
         ("", "dir/file: is empty"),
         ('{"wiretape": 1}', "dir/file: is a tape already"),
-        ("# notes\n", "dir/file: is no recording that wiretape knows"),
+        ("# notes\n", "dir/file: is not a recording in a known format"),
     ],
 )
 def test_files_that_are_none(text: str, said: str) -> None:

@@ -1,37 +1,55 @@
-"""Reads YAML as data, whoever wrote it: tags of Python and Ruby are read as the plain value they stand on.
+"""Parses JSON and YAML files. YAML tags of Python and Ruby are read as the plain values behind them.
 
-Nothing is ever made an object of, imported or called.
+No tag makes an object, imports a module or calls a function.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
 from functools import cache
 from typing import Any
 
-from wiretape.adapters.importers.import_source import CannotTake
+import orjson
+
+from wiretape.errors import WiretapeError
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.format.codings import most_decoded, too_large
 
-_EACH = 50  # bytes that a value takes in memory, beside its text
+_EACH = 50  # bytes of a value in memory, besides its text
 _ENDLESS = 1 << 62
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
+class ImportRefused(WiretapeError):
+    """An entry or a file cannot be imported; the message says why."""
+
+
+def parse_json(data: bytes) -> Json:
+    """Parse JSON, also with NaN, lone surrogates or a byte order mark. Raises ImportRefused."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        try:
+            return json.loads(data.decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            raise ImportRefused(f"is not JSON: {error}") from None
+
+
 def parse_yaml(data: bytes) -> Json:
-    """The document of a YAML text. Raises CannotTake."""
+    """Parse a YAML text with one document. Raises ImportRefused."""
     import yaml
 
     loader = _loader()(data)
     try:
         value = loader.get_data() if loader.check_data() else None
         if loader.check_data():
-            raise CannotTake("holds several YAML documents; put each in a file of its own")
+            raise ImportRefused("has several YAML documents; put each in its own file")
         if b"*" in data and unfolded(value, {}) > (limit := most_decoded(len(data))):
-            raise CannotTake(f"is refused: its YAML aliases unfold to {too_large(limit)}")
+            raise ImportRefused(f"is refused: its YAML aliases unfold to {too_large(limit)}")
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise CannotTake(f"is not YAML: {' '.join(str(error).split())[:200]}") from None
+        raise ImportRefused(f"is not YAML: {' '.join(str(error).split())[:200]}") from None
     finally:
         loader.dispose()
     return value
@@ -39,7 +57,7 @@ def parse_yaml(data: bytes) -> Json:
 
 @cache
 def _loader() -> Any:
-    """PyYAML's safe loader, in C where that is there, without the dates that it makes of text that looks like one."""
+    """Return PyYAML's safe loader (in C if available), which keeps text that looks like a date."""
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -63,7 +81,7 @@ def _binary(loader: Any, node: Any) -> bytes:
 
 
 def _plain(loader: Any, tag: str, node: Any) -> Any:
-    """What stands behind a tag that we do not know."""
+    """Return the plain value behind an unknown tag."""
     match node.id:
         case "mapping":
             return loader.construct_mapping(node, deep=True)
@@ -74,7 +92,7 @@ def _plain(loader: Any, tag: str, node: Any) -> Any:
 
 
 def unfolded(value: Any, seen: dict[int, int]) -> int:
-    """About how many bytes this takes once its aliases are unfolded; a value inside itself counts as endless."""
+    """Estimate the bytes of a value when its aliases are unfolded. A value that contains itself is endless."""
     if isinstance(value, str | bytes):
         return _EACH + len(value)
     if not isinstance(value, dict | list):

@@ -1,7 +1,7 @@
-"""The bytes that a container stored -> the body that crossed the wire: encodings undone, streams in frames.
+"""Makes bodies as they crossed the wire from the bytes that a container stored.
 
-Containers lie about bodies: a content-encoding that is undone already, or still there without its header; binary
-stored as text. What can be told from the bytes themselves is told from them.
+Containers misstate bodies: a content-encoding that is already undone, or one without its header; binary data stored
+as text. Where the bytes themselves show what they are, the bytes decide.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import Any
 
-from wiretape.adapters.importers.import_source import CannotTake
+from wiretape.adapters.importers.documents import ImportRefused
 from wiretape.model.framing import AwsFramer
 from wiretape.model.http import Body, Headers, JsonBody
 from wiretape.model.jsonvalue import Json
@@ -33,33 +33,33 @@ def content_type(headers: Headers) -> str:
 
 
 def text_bytes(text: str, headers: Headers) -> bytes:
-    """The bytes of a body that was stored as text. Raises CannotTake where some are lost."""
+    """Return the bytes of a body that was stored as text. Raises ImportRefused if bytes are lost."""
     kind = content_type(headers)
     binary = kind == _EVENT_STREAM or kind.startswith(_BINARY) or text.startswith("\x1f")
     if binary and not text.isascii():
         if "\ufffd" in text:
             what = "AWS event stream" if kind == _EVENT_STREAM else f"{kind or 'compressed'} body"
-            raise CannotTake(f"its {what} was stored as text, and is corrupt: bytes that are no text are lost")
+            raise ImportRefused(f"its {what} was stored as text, and is corrupt: bytes that are not text are lost")
         try:
-            return text.encode("latin-1")  # a byte a character
+            return text.encode("latin-1")  # one character for each byte
         except UnicodeEncodeError:
             pass
     return text.encode("utf-8", "surrogatepass")
 
 
 def from_base64(text: str) -> bytes:
-    """Raises CannotTake."""
+    """Decode base64, also without padding. Raises ImportRefused."""
     try:
         return b64decode("".join(text.split()) + "=" * (-len(text.strip()) % 4))
     except (Base64Error, ValueError) as error:
-        raise CannotTake(f"its body is not base64: {error}") from None
+        raise ImportRefused(f"its body is not base64: {error}") from None
 
 
 # -- content-encoding --------------------------------------------------------------------------------------------
 
 
 def decoded(raw: bytes, headers: Headers) -> bytes:
-    """The body without its content-encoding, if that is still there. Raises CannotTake for one that is corrupt."""
+    """Undo the content-encoding of a body, if it is still there. Raises ImportRefused if the body is corrupt."""
     encodings = ",".join(headers.all("content-encoding")).strip().lower()
     named = encodings not in ("", "identity")
     if not _still_encoded(raw, encodings if named else "", content_type(headers)):
@@ -67,13 +67,13 @@ def decoded(raw: bytes, headers: Headers) -> bytes:
     name = encodings if named else "gzip"
     decoder = decoder_for(name)
     if decoder is None:
-        raise CannotTake(f"its body is encoded with {name}, and nothing here undoes that")
+        raise ImportRefused(f"its body is encoded with {name}, which wiretape cannot decode")
     try:
         return decode(decoder, raw)
     except TooLarge as error:
-        raise CannotTake(f"its body, encoded with {name}, is refused: {error}") from None
+        raise ImportRefused(f"its body, encoded with {name}, is refused: {error}") from None
     except CodingError as error:
-        raise CannotTake(f"its body, encoded with {name}, is corrupt: {error}") from None
+        raise ImportRefused(f"its body, encoded with {name}, is corrupt: {error}") from None
 
 
 def _still_encoded(raw: bytes, encodings: str, kind: str) -> bool:
@@ -96,7 +96,7 @@ def _is_text(raw: bytes) -> bool:
 
 
 def cut_short(raw: bytes, headers: Headers) -> bool:
-    """Whether a body says by itself that it lacks its end: one that is gzip-encoded, or an AWS event stream."""
+    """True if a gzip-encoded body or an AWS event stream lacks its end."""
     if not raw.startswith(_GZIP):
         return content_type(headers) == _EVENT_STREAM and _breaks_off(raw)
     decompressor = zlib.decompressobj(GZIP)
@@ -113,7 +113,7 @@ def cut_short(raw: bytes, headers: Headers) -> bool:
 
 
 def sent_body(raw: bytes, headers: Headers) -> Body | None:
-    """The body of a request."""
+    """Return the body of a request."""
     raw = decoded(raw, headers)
     body = plain_body(raw)
     if body is None or isinstance(body, JsonBody) or raw.lstrip()[:1] not in (b"{", b"["):
@@ -125,20 +125,20 @@ def sent_body(raw: bytes, headers: Headers) -> Body | None:
 
 
 def received_body(raw: bytes, headers: Headers, ms: int = 0) -> Body | None:
-    """The body of a response. Its frames are timed only by what the container knows: one time for all."""
+    """Return the body of a response. All its frames get the same time, because containers store only one."""
     raw = decoded(raw, headers)
     kind = headers.get("content-type")
     if content_type(headers) == _EVENT_STREAM and (fault := event_stream_fault(raw)):
-        raise CannotTake(f"its AWS event stream is corrupt: {fault}")
+        raise ImportRefused(f"its AWS event stream is corrupt: {fault}")
     return response_body([(ms, raw)], kind) if raw else None
 
 
 def value_body(value: Json) -> Body | None:
-    """The body that a container stored as a value: how it was spelled is not known."""
+    """Return a body that a container stored as a JSON value. Its original spelling is not known."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
-        raise CannotTake(f"its parsed body is no JSON: {error}") from None
+        raise ImportRefused(f"its parsed body is not JSON: {error}") from None
     raw = text.encode("utf-8", "surrogatepass")
     try:
         return JsonBody(loads(raw), exact=False)
@@ -147,7 +147,7 @@ def value_body(value: Json) -> Body | None:
 
 
 def event_stream_fault(raw: bytes) -> str | None:
-    """What is wrong with an AWS event stream, by its own lengths and checksums. One that breaks off is not wrong."""
+    """Return what is wrong with the lengths or checksums of an AWS event stream. A missing end is not an error."""
     framer = AwsFramer()
     frames = [*framer.feed(raw), *framer.close()]
     for number, frame in enumerate(frames, 1):
@@ -173,19 +173,19 @@ def _breaks_off(raw: bytes) -> bool:
 
 
 def clean(text: Any) -> str:
-    """Text that a tape can carry."""
+    """Return text that a tape can carry: surrogates are escaped."""
     if isinstance(text, bytes):
         return text.decode("latin-1")
     return str(text).encode("utf-8", "backslashreplace").decode()
 
 
 def header_pairs(headers: Any) -> Headers:
-    """Headers as containers write them: a value or a list for a name, or pairs, or {name, value} objects."""
+    """Read the headers of a container: a mapping to values or lists, pairs, or {name, value} objects."""
     pairs: list[tuple[str, str]] = []
     for name, value in headers.items() if isinstance(headers, dict) else _listed(headers or ()):
         values = value if isinstance(value, list | tuple) else [value]
         pairs += [(clean(name), clean(one)) for one in values if one is not None]
-    return Headers(pair for pair in pairs if not pair[0].startswith(":"))  # HTTP/2's own: method, URL and status
+    return Headers(pair for pair in pairs if not pair[0].startswith(":"))  # HTTP/2's pseudo-headers
 
 
 def _listed(headers: Any) -> list[tuple[Any, Any]]:
@@ -193,7 +193,7 @@ def _listed(headers: Any) -> list[tuple[Any, Any]]:
 
 
 def http_version(text: Any) -> str | None:
-    """`HTTP/1.1`, `h2`, `http/2.0` -> `1.1`, `2`."""
+    """Return `1.1` for `HTTP/1.1`, and `2` for `h2` or `http/2.0`."""
     version = str(text or "").lower().removeprefix("http/").removeprefix("h").strip()
     version = version.removesuffix(".0") if version not in ("1.0",) else version
     return version if version in ("1.0", "1.1", "2", "3") else None

@@ -1,9 +1,8 @@
-"""Imported exchanges -> a tape: numbers and times for all of them, secrets out, and where they come from in the header.
+"""Writes imported exchanges as a tape: numbers and times for all, redaction, and the provenance in the header.
 
-Files stand in the order in which they were named. Times are the containers' own: an exchange starts as long after the
-tape's `started` as its container says. What has no time stands a millisecond after the end of what is before it: that
-says the order, and nothing else. A file that began before the end of the file named before it is moved behind that as
-a whole; the times inside it stay.
+Files keep the order in which they were named. Times come from the container: relative to the tape's `started`. An
+exchange without a time starts a millisecond after the end of the one before it, which states the order only. A file
+that began before the end of the previous file is shifted as a whole.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 from wiretape._version import __version__
-from wiretape.adapters.importers.import_source import Taken
+from wiretape.adapters.importers.source import ImportedExchange
 from wiretape.model.http import Exchange
 from wiretape.tape.editing.edit import moved, with_whole_messages
 from wiretape.tape.format.documents import VERSION, Header
@@ -27,36 +26,36 @@ _MOST_NAMES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """Exchanges with numbers and times, and what those count from."""
+class PlacedExchanges:
+    """Exchanges with numbers, and times relative to `started`."""
 
     started: datetime
     exchanges: tuple[Exchange, ...]
 
 
-def place(taken: Sequence[Taken], now: datetime) -> Placed:
-    """Number the exchanges and say when each started. `now` is for a tape of which nothing says when it was."""
+def place(taken: Sequence[ImportedExchange], now: datetime) -> PlacedExchanges:
+    """Number the exchanges, and set their times. `now`: the start of a tape if no time is known."""
     zero = next((min(times) for group in _by_file(taken) if (times := _known(group))), None)
     exchanges: list[Exchange] = []
     for group in _by_file(taken):
         exchanges += _file(group, zero, exchanges)
     exchanges = [replace(exchange, number=number) for number, exchange in enumerate(exchanges, 1)]
     if zero is not None:
-        return Placed(datetime.fromtimestamp(zero, UTC), tuple(exchanges))
-    return Placed(next(_dates(exchanges), now), tuple(exchanges))
+        return PlacedExchanges(datetime.fromtimestamp(zero, UTC), tuple(exchanges))
+    return PlacedExchanges(next(_dates(exchanges), now), tuple(exchanges))
 
 
-def _by_file(taken: Sequence[Taken]) -> Iterator[list[Taken]]:
+def _by_file(taken: Sequence[ImportedExchange]) -> Iterator[list[ImportedExchange]]:
     for _, group in groupby(taken, key=lambda one: one.file):
         yield list(group)
 
 
-def _known(group: Sequence[Taken]) -> list[float]:
+def _known(group: Sequence[ImportedExchange]) -> list[float]:
     return [one.started for one in group if one.started is not None]
 
 
-def _file(group: list[Taken], zero: float | None, before: Sequence[Exchange]) -> list[Exchange]:
-    """One file's exchanges in their places."""
+def _file(group: list[ImportedExchange], zero: float | None, before: Sequence[Exchange]) -> list[Exchange]:
+    """Return the exchanges of one file with their times."""
     times = _known(group)
     if len(times) == len(group):
         group = sorted(group, key=lambda one: one.started or 0)  # stable
@@ -69,7 +68,7 @@ def _file(group: list[Taken], zero: float | None, before: Sequence[Exchange]) ->
         after = 1 + max((_end(exchange) for exchange in placed[-1:]), default=floor - 1)
         at = after if one.started is None else _offset(one.started, zero) + shift
         previous = placed[-1] if placed else None
-        # Two that took no time and started at once: the container's clock is too coarse to order them.
+        # Both have no duration and the same start: the container's clock is too coarse to order them.
         if previous is not None and at <= previous.at and _end(previous) == previous.at:
             at = after
         elif previous is not None:
@@ -87,7 +86,7 @@ def _end(exchange: Exchange) -> int:
 
 
 def _dates(exchanges: Sequence[Exchange]) -> Iterator[datetime]:
-    """The `date` headers of the answers: the best that is known of when a recording without times was made."""
+    """Yield the `date` headers of the responses: the start of a recording without times."""
     for exchange in exchanges:
         if exchange.response is not None and "date" in exchange.response.headers:
             try:
@@ -97,15 +96,17 @@ def _dates(exchanges: Sequence[Exchange]) -> Iterator[datetime]:
             yield found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def write_imported(out: Path, taken: Sequence[Taken], now: datetime, redactor: Redactor, note: str | None) -> Placed:
-    """Write the tape, all or nothing. All credentials are learnt before anything is written."""
+def write_imported(
+    out: Path, taken: Sequence[ImportedExchange], now: datetime, redactor: Redactor, note: str | None
+) -> PlacedExchanges:
+    """Write the tape, all or nothing. All credentials in headers are learned before anything is written."""
     placed = place(taken, now)
     for exchange in placed.exchanges:
         redactor.learn(exchange.request.headers.pairs(), exchange.request.url)
         if exchange.response is not None:
             redactor.learn(exchange.response.headers.pairs(), "")
     documents = _documents(placed.exchanges, redactor)
-    if redactor.late and redactor.leaks(b"".join(documents)):  # seen first in a body, after it stood elsewhere
+    if redactor.late and redactor.leaks(b"".join(documents)):  # found after it was written
         redactor.forget_counts()
         documents = _documents(placed.exchanges, redactor)
     header = Header(
@@ -131,13 +132,13 @@ def _documents(exchanges: Sequence[Exchange], redactor: Redactor) -> list[bytes]
     return documents
 
 
-def provenance(taken: Sequence[Taken]) -> str:
-    """`imported from vcrpy: a.yaml, b.yaml`: containers, and the names of the files."""
+def provenance(taken: Sequence[ImportedExchange]) -> str:
+    """Return `imported from vcrpy: a.yaml, b.yaml`: containers, and the names of the files."""
     names: dict[str, list[str]] = {}
     for one in taken:
-        there = names.setdefault(one.container, [])
-        if (name := Path(one.file).name) not in there[-1:]:
-            there.append(name)
+        listed = names.setdefault(one.container, [])
+        if (name := Path(one.file).name) not in listed[-1:]:
+            listed.append(name)
     parts = []
     for container, files in names.items():
         more = f" and {len(files) - _MOST_NAMES} more" if len(files) > _MOST_NAMES else ""
