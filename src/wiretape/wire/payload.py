@@ -17,7 +17,7 @@ from wiretape.wire.lenient import NOT_JSON, NotJson, as_text, load, raw_bytes
 from wiretape.wire.sse import NdjsonDecoder, SseDecoder
 
 _SSE_LINE = re.compile(rb"(?:data|event|id|retry)?:", re.IGNORECASE)
-_BLANK = b" \t\r\n\xef\xbb\xbf"
+BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
 class Event(NamedTuple):
@@ -57,12 +57,12 @@ def read_payload(response: Response) -> Payload:
     body = response.body
     if isinstance(body, JsonBody):
         return JsonPayload(body.value)
-    frames, times = _frames(body)
+    frames, times = frames_of(body)
     if isinstance(body, StreamBody) and body.binary:
         return TextPayload(as_text(b"".join(frames)))
     head = _head(frames)
     if head[:1] in (b"{", b"["):
-        value = load(b"".join(frames).strip(_BLANK))
+        value = load(b"".join(frames).strip(BLANK))
         if not isinstance(value, NotJson):
             return JsonPayload(value)
         if b"\n" not in b"".join(frames).strip():
@@ -74,7 +74,8 @@ def read_payload(response: Response) -> Payload:
     return TextPayload(as_text(b"".join(frames)))
 
 
-def _frames(body: Body | None) -> tuple[list[bytes], list[int | None]]:
+def frames_of(body: Body | None) -> tuple[list[bytes], list[int | None]]:
+    """Return the chunks of a body, and the time of each: None if the tape has no times."""
     if isinstance(body, StreamBody):
         frames = list(body.frames)
         times: list[int | None] = [*body.ms[: len(frames)]]
@@ -85,7 +86,7 @@ def _frames(body: Body | None) -> tuple[list[bytes], list[int | None]]:
 def _head(frames: Iterable[bytes]) -> bytes:
     head = b""
     for frame in frames:
-        head = (head + frame).lstrip(_BLANK)
+        head = (head + frame).lstrip(BLANK)
         if len(head) >= 16:
             break
     return head

@@ -6,7 +6,7 @@ This module knows no event names. Data that is not a valid message (truncated or
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct
@@ -18,6 +18,7 @@ from wiretape.model.framing import AwsFramer
 from wiretape.model.http import Response, StreamBody
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.lenient import NotJson, as_text, load, obj, raw_bytes, string
+from wiretape.wire.payload import frames_of
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 _PRELUDE = 12  # total length, length of the headers, CRC-32 of both
@@ -141,11 +142,6 @@ def is_event_stream(response: Response) -> bool:
 
 def read_events(response: Response) -> AwsEvents:
     """Return every message of the stream, in order, for any chunks."""
-    body = response.body
-    chunks: Iterable[tuple[bytes, int | None]] = [(raw_bytes(body), None)]
-    if isinstance(body, StreamBody):
-        times: list[int | None] = [*body.ms, *[None] * max(0, len(body.frames) - len(body.ms))]
-        chunks = zip(body.frames, times, strict=False)
     framer = AwsFramer()
     events: list[AwsEvent] = []
     corrupt: list[Corrupt] = []
@@ -156,7 +152,7 @@ def read_events(response: Response) -> AwsEvents:
         else:
             events.append(_event(message, ms))
 
-    for chunk, ms in chunks:
+    for chunk, ms in zip(*frames_of(response.body), strict=True):
         if framer.between and len(chunk) < _FAST_PATH_LIMIT:  # a tape's chunks are messages: the fast path
             message = parse_message(chunk)
             if isinstance(message, AwsMessage) and int.from_bytes(chunk[:4], "big") == len(chunk):

@@ -13,9 +13,8 @@ from wiretape.model.framing import ListFramer
 from wiretape.model.http import JsonBody, Response, StreamBody
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.lenient import NOT_JSON, as_text, is_empty, load, number, obj, raw_bytes, string
-from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
+from wiretape.wire.payload import BLANK, Event, EventPayload, JsonPayload, TextPayload, frames_of, read_payload
 
-_BLANK = b" \t\r\n\xef\xbb\xbf"
 _BARE = re.compile(rb"^[{\[]", re.MULTILINE)
 _CAPITAL = re.compile(r"[A-Z]")
 _SHOWS = frozenset({"candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata"})
@@ -70,18 +69,15 @@ def read_chunks(response: Response) -> Chunks | JsonPayload | TextPayload:
         if isinstance(body.value, list):
             return Chunks(EventPayload([Event("", value, None) for value in body.value]), True)
         return JsonPayload(body.value)
-    if raw_bytes(body).lstrip(_BLANK)[:1] == b"[" and not (isinstance(body, StreamBody) and body.binary):
+    if raw_bytes(body).lstrip(BLANK)[:1] == b"[" and not (isinstance(body, StreamBody) and body.binary):
         return _read_list(response)
     payload = read_payload(response)
     return Chunks(_with_bare(payload, response)) if isinstance(payload, EventPayload) else payload
 
 
 def _read_list(response: Response) -> Chunks:
-    body = response.body
-    frames = list(body.frames) if isinstance(body, StreamBody) else [raw_bytes(body)]
-    times: list[int | None] = [*body.ms] if isinstance(body, StreamBody) else [None]
-    times += [None] * (len(frames) - len(times))
-    whole = load(b"".join(frames).strip(_BLANK))
+    frames, times = frames_of(response.body)
+    whole = load(b"".join(frames).strip(BLANK))
     if isinstance(whole, list):
         when = _when(len(whole), frames, times)
         return Chunks(EventPayload([Event("", value, ms) for value, ms in zip(whole, when, strict=True)]), True)
@@ -108,7 +104,7 @@ def _when(count: int, frames: list[bytes], times: list[int | None]) -> list[int 
 
 
 def _take(piece: bytes, ms: int | None, events: list[Event], torn: list[str]) -> None:
-    data = piece.lstrip(_BLANK + b"[,").rstrip(_BLANK)
+    data = piece.lstrip(BLANK + b"[,").rstrip(BLANK)
     if not data or data == b"]":
         return
     value = load(data)
@@ -123,7 +119,7 @@ def _with_bare(payload: EventPayload, response: Response) -> EventPayload:
     raw = raw_bytes(response.body)
     if b"\r" in raw:
         raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if (b"\n{" not in raw and b"\n[" not in raw) or raw.lstrip(_BLANK)[:1] == b"{":
+    if (b"\n{" not in raw and b"\n[" not in raw) or raw.lstrip(BLANK)[:1] == b"{":
         return payload
     found: list[Event] = []
     end = 0
