@@ -11,7 +11,7 @@ from tests.support.replaying import chat, exchange, session, user
 from tests.support.sockets import URL as SOCKET_URL
 from tests.support.sockets import socket as recorded_socket
 
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.matching.session import ReplaySession
 
 URL = "https://api.example.com/v1/chat/completions"
@@ -83,7 +83,7 @@ def test_a_foreign_page_reads_no_recorded_answer(lines: str, option: str, way: s
 )
 def test_local_recorded_and_allowed_names_are_answered(lines: str) -> None:
     options = {"allow_hosts": ["*.corp.example"], "allow_origins": ["https://app.example"]}
-    with ReplayServer(recorded(), **options) as running:
+    with ReplayServer(recorded(), ReplayServerOptions(**options)) as running:
         said = spoken(running.port, lines.format(port=running.port))
     assert said.startswith("HTTP/1.1 200 OK\r\n")
     assert "the recorded answer" in said

@@ -26,7 +26,7 @@ from tests.support.replaying import chat, exchange, reply, response, session, st
 
 import wiretape
 from wiretape.adapters.http1.server import HttpConnection, HttpRequest
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.adapters.replay_server.server import ReplayHandler
 from wiretape.errors import UsageError
 from wiretape.matching.faults.specs import parse_fault
@@ -69,7 +69,7 @@ def replaying(*recorded: Exchange, faults: tuple[str, ...] = (), pace: float = 0
             outcomes.append(outcome)
             ended.notify_all()
 
-    with ReplayServer(replay, pace=pace, on_outcome=note) as running:
+    with ReplayServer(replay, ReplayServerOptions(pace=pace, on_outcome=note)) as running:
         yield Running(replay, running.variables({}), outcomes, ended)
 
 

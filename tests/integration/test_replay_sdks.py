@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, system, user
 
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Ended, Exchange
 
@@ -27,7 +27,7 @@ ANTHROPIC = "https://api.anthropic.com/v1/messages"
 @contextmanager
 def replaying(*recorded: Exchange, pace: float = 0, **options: Any) -> Iterator[tuple[ReplaySession, dict[str, str]]]:
     replay = session(*recorded, **options)
-    with ReplayServer(replay, pace=pace) as running:
+    with ReplayServer(replay, ReplayServerOptions(pace=pace)) as running:
         yield replay, running.variables({})
 
 

@@ -19,7 +19,7 @@ from tests.support.sealing import PYTHON, inside, need_sealing
 
 from wiretape.adapters.launch.child import run_child
 from wiretape.adapters.mitm.tls_interception import why_not
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.adapters.sealed import transparent_proxy
 from wiretape.adapters.sealed.transparent_proxy import intercepted_ports
 from wiretape.matching.faults.specs import parse_fault
@@ -66,7 +66,7 @@ def request(host: str, path: str = "/v1/chat/completions") -> str:
 @contextmanager
 def sealed(replay: ReplaySession, **options: Any) -> Iterator[ReplayServer]:
     need_sealing()
-    with ReplayServer(replay, sealed=True, **options) as running:
+    with ReplayServer(replay, ReplayServerOptions(sealed=True, **options)) as running:
         yield running
 
 

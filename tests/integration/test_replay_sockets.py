@@ -18,7 +18,7 @@ from tests.support.replaying import chat, exchange, session, user
 from tests.support.sockets import create, events, message, socket
 
 import wiretape
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.compare.difference import Tier
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.session import ReplaySession
@@ -68,7 +68,7 @@ def texts(connection: Any, answered: str) -> list[str]:
 def test_openai_s_responses_connect_gets_its_recorded_responses() -> None:
     seen: list[Outcome] = []
     replay = session(two_calls())
-    with ReplayServer(replay, on_outcome=seen.append) as replaying:
+    with ReplayServer(replay, ReplayServerOptions(on_outcome=seen.append)) as replaying:
         base = f"http://127.0.0.1:{replaying.port}/api.example.com/v1"
         with openai.OpenAI(base_url=base, api_key="sk-test") as client, client.responses.connect() as connection:
             got = []
@@ -161,7 +161,7 @@ def test_a_connection_that_broke_off_breaks_off_again() -> None:
 def test_an_unrecorded_message_is_a_miss_that_is_reported_immediately() -> None:
     seen: list[Outcome] = []
     replay = session(two_calls())
-    with ReplayServer(replay, on_outcome=seen.append) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay, ReplayServerOptions(on_outcome=seen.append)) as replaying, dial(replaying) as talk:
         ask(talk, create("hi")[1])
         hear(talk, len(events("r1", message("one"))))
         ask(talk, create("something else")[1])
@@ -213,14 +213,14 @@ def test_concurrent_connections_get_separate_recordings() -> None:
 def test_recorded_pauses_are_kept_at_pace_1_and_end_with_the_client() -> None:
     said: Sequence[Any] = [("client", "a"), *(("server", f"{n}") for n in range(30))]  # 10 ms each
     replay = session(socket(said), socket([("client", "b"), ("server", "x")], number=2))
-    with ReplayServer(replay, pace=1) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay, ReplayServerOptions(pace=1)) as replaying, dial(replaying) as talk:
         ask(talk, "a")
         began = time.monotonic()
         assert hear(talk, 30) == [f"{n}" for n in range(30)]
         assert time.monotonic() - began >= 0.25
     replay = session(socket(said))
     with (
-        ReplayServer(replay, pace=100_000) as replaying,
+        ReplayServer(replay, ReplayServerOptions(pace=100_000)) as replaying,
         dial(replaying) as talk,
     ):  # leaving does not wait
         ask(talk, "a")
@@ -254,7 +254,7 @@ def test_an_interposer_can_hold_each_message() -> None:
         return outcome
 
     replay = session(socket([("client", "a"), ("server", "b"), ("client", "c"), ("server", "d")]))
-    with ReplayServer(replay, interpose=interpose) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay, ReplayServerOptions(interpose=interpose)) as replaying, dial(replaying) as talk:
         for said, answer in (("a", "b"), ("c", "d")):
             ask(talk, said)
             assert hear(talk) == [answer]
@@ -307,7 +307,7 @@ def at_second_call(replaying: ReplayServer, talk: ClientConnection) -> None:
 def test_openais_connection_gets_a_refusal_event_and_then_the_answer() -> None:
     seen: list[Outcome] = []
     replay = faulty("429@2:after=10ms")
-    with ReplayServer(replay, on_outcome=seen.append) as replaying:
+    with ReplayServer(replay, ReplayServerOptions(on_outcome=seen.append)) as replaying:
         base = f"http://127.0.0.1:{replaying.port}/api.example.com/v1"
         with openai.OpenAI(base_url=base, api_key="sk-test") as client, client.responses.connect() as connection:
             got = []

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.replaying import chat, exchange, response, session, user
 
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 
 _WATCHERS: list[list[Any]] = []
 
@@ -154,7 +154,7 @@ def test_the_connection_watch_sees_allowed_connections() -> None:
     with (
         canary() as (port, heard),
         connections() as seen,
-        ReplayServer(replay, let_through=["127.0.0.1"]) as replaying,
+        ReplayServer(replay, ReplayServerOptions(let_through=["127.0.0.1"])) as replaying,
         httpx.Client(proxy=f"http://127.0.0.1:{replaying.proxy_port}", trust_env=False) as client,
     ):
         with pytest.raises(httpx.HTTPError):

@@ -20,7 +20,7 @@ from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.live.edit_operations import EditOperations
 from wiretape.adapters.live.holding import ReplayHolding
 from wiretape.adapters.live.tape import LiveTape
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.cli.debug.open_debugger import live_annotations
 from wiretape.debug.live.program import LiveProgram
 from wiretape.debug.session import Debugger
@@ -108,7 +108,7 @@ def stage(tapes: Sequence[Any] | None = None, live_tape: LiveTape | None = None)
     debugger.annotate(live_annotations("agents", debugger, live))
     with (
         DecisionQueue(debugger) as queue,
-        ReplayServer(session, interpose=ReplayHolding(queue, session, live_tape)) as replaying,
+        ReplayServer(session, ReplayServerOptions(interpose=ReplayHolding(queue, session, live_tape))) as replaying,
     ):
         made = Stage(queue, f"http://127.0.0.1:{replaying.port}", session)
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.matching.session import ReplaySession
 
 PATIENCE_S = 30
@@ -27,7 +27,7 @@ def opening(
     environ = {"XDG_STATE_HOME": str(state)}
     told: list[str] = []
     made = authority(environ, everything)
-    with ReplayServer(replay, authority=made, trouble=told.append, **options) as running:
+    with ReplayServer(replay, ReplayServerOptions(authority=made, trouble=told.append, **options)) as running:
         context = ssl.create_default_context(cafile=running.variables(environ)["SSL_CERT_FILE"])
         yield running, context, told
 

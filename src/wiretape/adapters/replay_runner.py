@@ -1,4 +1,4 @@
-"""A running replay: the server and the gate on two loopback ports, in a thread of their own."""
+"""A running replay: the replay server and the forward proxy on two loopback ports, in a thread."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -25,70 +26,76 @@ from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Outcome
 
 
-class ReplayServer:
-    """`with ReplayServer(session) as replaying:` serves until the block ends.
+@dataclass(frozen=True, slots=True)
+class ReplayServerOptions:
+    """What a replay server listens on, allows, intercepts and reports."""
 
-    `authority`: TLS is opened in its name; without one it stays closed, and `why_closed` says in a miss what would
-    open it. `interpose` stands between answers and what is sent. `trouble` is told of what went wrong on the way.
-    `lock` guards a session that other threads use, too. `sealed`: make `sealed_network`, in which programs can be
-    started that reach nothing but both ports; UsageError if the system does not permit it. `allow_hosts` and
-    `allow_origins`: globs of `Host` and `Origin` headers that are served besides those of this machine.
+    port: int = 0
+    proxy_port: int = 0
+    pace: float = 0
+    let_through: Sequence[str] = ()  # globs of hosts that requests may reach
+    on_outcome: Callable[[Outcome], None] | None = None
+    interpose: Interpose | None = None  # may hold or change an outcome before it is sent
+    authority: Authority | None = None  # signs certificates to intercept TLS; None: TLS is not intercepted
+    why_closed: str = ""  # for the message of a miss: how to intercept TLS
+    trouble: Callable[[str], None] = lambda text: None  # gets reports of errors
+    lock: AbstractContextManager[Any] | None = None  # of a session that other threads use, too
+    sealed: bool = False  # make `sealed_network`, in which programs reach only the two ports
+    allow_hosts: Sequence[str] = ()  # globs of `Host` headers to serve in addition to this machine's
+    allow_origins: Sequence[str] = ()  # globs of `Origin` headers to serve in addition to this machine's
+
+
+class ReplayServer:
+    """`with ReplayServer(session) as server:` serves on two loopback ports until the block ends.
+
+    Raises UsageError if the system permits no sealed network.
     """
 
-    def __init__(
-        self,
-        session: ReplaySession,
-        *,
-        port: int = 0,
-        proxy_port: int = 0,
-        pace: float = 0,
-        let_through: Sequence[str] = (),
-        on_outcome: Callable[[Outcome], None] | None = None,
-        interpose: Interpose | None = None,
-        authority: Authority | None = None,
-        why_closed: str = "",
-        trouble: Callable[[str], None] = lambda text: None,
-        lock: AbstractContextManager[Any] | None = None,
-        sealed: bool = False,
-        allow_hosts: Sequence[str] = (),
-        allow_origins: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, session: ReplaySession, options: ReplayServerOptions | None = None) -> None:
+        options = options or ReplayServerOptions()
         self._session = session
-        self._authority = authority
-        self._trouble = trouble
+        self._options = options
         self._handler = ReplayHandler(
             session,
-            pace,
-            on_outcome=on_outcome,
-            interpose=interpose,
+            options.pace,
+            on_outcome=options.on_outcome,
+            interpose=options.interpose,
             on_reset=self._reset,
-            lock=lock,
-            admission=Admission(allow_hosts, allow_origins, session.knows_host),
+            lock=options.lock,
+            admission=Admission(options.allow_hosts, options.allow_origins, session.knows_host),
         )
-        self._listening = listen(port)
-        self._proxy_listening = listen(proxy_port)
+        self._listening = listen(options.port)
+        self._proxy_listening = listen(options.proxy_port)
         self.port: int = self._listening.getsockname()[1]
         self.proxy_port: int = self._proxy_listening.getsockname()[1]
-        self.interceptor = self._make_interceptor(authority)
-        everything = authority is not None and authority.everything
+        self.interceptor = self._make_interceptor(options.authority)
         self._proxy = ForwardProxy(
-            session, self.port, let_through, on_outcome, self.interceptor, everything, why_closed
+            session,
+            self.port,
+            options.let_through,
+            options.on_outcome,
+            self.interceptor,
+            options.authority is not None and options.authority.everything,
+            options.why_closed,
         )
-        self.sealed_network = self._make_seal(let_through) if sealed else None
-        self._transparent_proxy = TransparentProxy(self._proxy, self.proxy_port, session, let_through, trouble)
+        self.sealed_network = self._make_sealed_network() if options.sealed else None
+        self._transparent_proxy = TransparentProxy(
+            self._proxy, self.proxy_port, session, options.let_through, options.trouble
+        )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="wiretape-replay", daemon=True)
 
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """What leads a child here: base URLs to the server, proxies to the gate, keys so that SDKs start, and trust."""
+        """The variables that route a child process here: base URLs, proxies, dummy keys and trusted certificates."""
+        authority = self._options.authority
         return {
             **base_url_variables(environ, self.port, offline=True),
             **proxy_variables(self.proxy_port),
             **dummy_keys(environ, self._session),
             **bedrock_variables(environ, self._session, self.port),
-            **(self._authority.variables(environ) if self._authority is not None else {}),
+            **(authority.variables(environ) if authority is not None else {}),
             **tool_variables("replay", self.port),
         }
 
@@ -114,10 +121,11 @@ class ReplayServer:
         served, passed = self._transparent_proxy.connections, self._session.ledger.passed
         return {place: count for place, count in served.items() if place not in passed}
 
-    def _make_seal(self, let_through: Sequence[str]) -> SealedNetwork:
+    def _make_sealed_network(self) -> SealedNetwork:
         here = [("127.0.0.1", port) for port in (self.port, self.proxy_port)]
+        ports = intercepted_ports(self._options.let_through)
         try:
-            return make_sealed_network([*here, *((ANY_ADDRESS, port) for port in intercepted_ports(let_through))])
+            return make_sealed_network([*here, *((ANY_ADDRESS, port) for port in ports)])
         except BaseException:
             self._listening.close()
             self._proxy_listening.close()
@@ -126,19 +134,19 @@ class ReplayServer:
     def _make_interceptor(self, authority: Authority | None) -> LazyReplayProxy | None:
         if authority is None:
             return None
-        return LazyReplayProxy(authority.directory, self.port, self._tunnel_failed, self._trouble)
+        return LazyReplayProxy(authority.directory, self.port, self._tunnel_failed, self._options.trouble)
 
     def _tunnel_failed(self, host: str, port: int, why: str) -> None:
         """Called on the interceptor's thread."""
         if self._loop is not None:
-            with suppress(RuntimeError):  # it has just ended
+            with suppress(RuntimeError):  # the loop has just ended
                 self._loop.call_soon_threadsafe(self._proxy.tunnel_failed, host, port, why)
 
     def _reset(self, address: tuple[str, int]) -> None:
         self._proxy.reset(address)
 
     def _run(self) -> None:
-        with reported_once(self._trouble):
+        with reported_once(self._options.trouble):
             asyncio.run(self._serve())
 
     async def _serve(self) -> None:
@@ -147,15 +155,15 @@ class ReplayServer:
         await asyncio.gather(
             serve(self._handler, self._listening, self._stop),
             self._proxy.serve(self._proxy_listening, self._stop),
-            *self._serving_inside(self._stop),
+            *self._serve_sealed(self._stop),
         )
 
-    def _serving_inside(self, stop: asyncio.Event) -> list[Coroutine[Any, Any, None]]:
+    def _serve_sealed(self, stop: asyncio.Event) -> list[Coroutine[Any, Any, None]]:
         if self.sealed_network is None:
             return []
-        server, gate, *straight = self.sealed_network.listening
+        server, proxy, *intercepted = self.sealed_network.listening
         return [
             serve(self._handler, server, stop),
-            self._proxy.serve(gate, stop),
-            self._transparent_proxy.serve(self.sealed_network, straight, stop),
+            self._proxy.serve(proxy, stop),
+            self._transparent_proxy.serve(self.sealed_network, intercepted, stop),
         ]

@@ -19,7 +19,7 @@ from wiretape.adapters.launch.config_discovery import discover_config
 from wiretape.adapters.launch.preparing import PreparedProgram, prepare
 from wiretape.adapters.mitm.tls_interception import Authority, authority
 from wiretape.adapters.output import output, say, typed
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.adapters.replay_server.server import Interpose
 from wiretape.adapters.routing.hosts import provider_within
 from wiretape.adapters.settings import load_settings
@@ -98,18 +98,20 @@ def replay(
     tags = CallTags() if options.tag else None
     server = ReplayServer(
         session,
-        port=0 if options.proxy else options.port,
-        proxy_port=options.port if options.proxy else 0,
-        authority=opened,
-        why_closed=why_closed,
-        trouble=say,
-        pace=options.pace,
-        let_through=options.let_through,
-        on_outcome=observer.outcome,
-        interpose=_noting(tags) if tags is not None else interpose,
-        sealed=sealed,
-        allow_hosts=options.allow_hosts,
-        allow_origins=options.allow_origins,
+        ReplayServerOptions(
+            port=0 if options.proxy else options.port,
+            proxy_port=options.port if options.proxy else 0,
+            authority=opened,
+            why_closed=why_closed,
+            trouble=say,
+            pace=options.pace,
+            let_through=options.let_through,
+            on_outcome=observer.outcome,
+            interpose=_noting(tags) if tags is not None else interpose,
+            sealed=sealed,
+            allow_hosts=options.allow_hosts,
+            allow_origins=options.allow_origins,
+        ),
     )
     with server, prepared_program(server, argv, session) as program:
         observer.prepared(program, sealed)

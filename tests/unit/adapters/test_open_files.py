@@ -31,10 +31,10 @@ SERVER = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, int(sys.argv[1])))
 from wiretape.adapters.open_files import raise_limit
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.matching.session import ReplaySession
 raise_limit()
-with ReplayServer(ReplaySession([]), trouble=print) as replaying:
+with ReplayServer(ReplaySession([]), ReplayServerOptions(trouble=print)) as replaying:
     print(replaying.port, flush=True)
     sys.stdin.read()
 """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wiretape.adapters.inprocess.context import ChildRoutes
 from wiretape.adapters.mitm.tls_interception import authority
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.errors import UsageError
 from wiretape.matching.session import ReplaySession
 
@@ -27,7 +27,7 @@ def replaying_children(replay: Replay, pass_hosts: Sequence[str]) -> Iterator[Ch
     except UsageError as error:
         opened, why_closed = None, f"  TLS of child processes is not intercepted: {error}"
     with ReplayServer(
-        shared, let_through=pass_hosts, lock=replay.lock, authority=opened, why_closed=why_closed
+        shared, ReplayServerOptions(let_through=pass_hosts, lock=replay.lock, authority=opened, why_closed=why_closed)
     ) as server:
         interceptor = server.interceptor
 

@@ -19,7 +19,7 @@ from wiretape._version import __version__
 from wiretape.adapters.launch.child import run_child
 from wiretape.adapters.output import say
 from wiretape.adapters.pytest.options import SEALED
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.adapters.routing.hosts import is_loopback, provider_within
 from wiretape.adapters.sealed.network import SealedNetwork
 from wiretape.errors import UsageError, WiretapeError
@@ -56,7 +56,7 @@ def run_sealed(config: pytest.Config) -> int:
     header = Header(wiretape=VERSION, started=datetime.now(UTC), recorder=f"wiretape {__version__}")
     session = ReplaySession([Tape(None, header, ())])  # distinguishes models from other hosts
     try:
-        replaying = ReplayServer(session, let_through=hosts, trouble=say, sealed=True)
+        replaying = ReplayServer(session, ReplayServerOptions(let_through=hosts, trouble=say, sealed=True))
     except WiretapeError as error:
         raise pytest.UsageError(str(error).replace("--sealed", "--wiretape-sealed")) from None
     assert replaying.sealed_network is not None

@@ -11,7 +11,7 @@ from tests.support.replaying import chat, exchange, session, user
 
 from wiretape.adapters.mitm import tls_interception
 from wiretape.adapters.mitm.tls_interception import authority, why_not
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.errors import UsageError
 
 
@@ -49,7 +49,7 @@ def test_the_authority_is_made_once_and_trusted_beside_what_was_there(tmp_path: 
     first = authority(environ)
     again = authority(environ, everything=True)
     assert (first.certificate, again.certificate.read_bytes()) == (again.certificate, first.certificate.read_bytes())
-    with ReplayServer(session(exchange(1, chat(user("hi")), "one")), authority=first) as running:
+    with ReplayServer(session(exchange(1, chat(user("hi")), "one")), ReplayServerOptions(authority=first)) as running:
         trusted = Path(running.variables(environ)["SSL_CERT_FILE"]).read_text()
     assert trusted.startswith("# my own")
     assert first.certificate.read_text().strip() in trusted
@@ -61,11 +61,11 @@ def test_mitmproxy_is_not_loaded_where_no_tunnel_asks_for_it(tmp_path: Path) -> 
 import os, sys
 from pathlib import Path
 from wiretape.adapters.mitm.tls_interception import Authority
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.matching.session import ReplaySession
 import urllib.request
 made = Authority(Path(sys.argv[1]), Path(sys.argv[1], "ca.pem"), everything=True)
-with ReplayServer(ReplaySession([]), authority=made) as running:
+with ReplayServer(ReplaySession([]), ReplayServerOptions(authority=made)) as running:
     try:
         urllib.request.urlopen(f"http://127.0.0.1:{running.port}/x")
     except urllib.error.HTTPError as error:

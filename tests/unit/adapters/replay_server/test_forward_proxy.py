@@ -14,7 +14,7 @@ import orjson
 import pytest
 from tests.support.replaying import chat, exchange, live, session, user
 
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.adapters.replay_server.forward_proxy import _Progress, _while_progressing
 from wiretape.adapters.routing.dummy_keys import DUMMY_KEY, dummy_keys
 from wiretape.matching.faults.specs import parse_fault
@@ -68,7 +68,7 @@ def test_a_tunnel_is_refused_with_the_reason_and_listed() -> None:
 def test_a_tunnel_to_a_host_on_the_tape_is_a_miss_that_says_what_to_do() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     seen: list[Outcome] = []
-    with ReplayServer(replay, on_outcome=seen.append) as replaying:
+    with ReplayServer(replay, ReplayServerOptions(on_outcome=seen.append)) as replaying:
         answers = [tunnelled(replaying, "api.example.com:443", b"") for _ in range(2)]
         own = f"http://127.0.0.1:{replaying.port}/api.example.com"
     assert answers[0].startswith(b"HTTP/1.1 403 ")
@@ -87,7 +87,7 @@ def test_a_tunnel_to_a_host_on_the_tape_is_a_miss_that_says_what_to_do() -> None
 @pytest.mark.parametrize("let_through", [[], ["*"], ["api.openai.*"]])
 def test_a_tunnel_to_a_model_provider_is_a_miss_and_never_let_through(let_through: list[str]) -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
-    with ReplayServer(replay, let_through=let_through) as replaying:
+    with ReplayServer(replay, ReplayServerOptions(let_through=let_through)) as replaying:
         assert tunnelled(replaying, "api.openai.com:443", b"").startswith(b"HTTP/1.1 403 ")
     [missed] = replay.report().missed
     assert "let it read OPENAI_BASE_URL or OPENAI_API_BASE, which wiretape sets" in missed.message
@@ -125,7 +125,7 @@ def test_plain_http_through_the_proxy_is_answered_from_the_tape() -> None:
 
 def test_a_host_that_is_let_through_is_reached_and_listed() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
-    with host() as (port, heard), ReplayServer(replay, let_through=["127.0.0.*"]) as replaying:
+    with host() as (port, heard), ReplayServer(replay, ReplayServerOptions(let_through=["127.0.0.*"])) as replaying:
         with through(replaying) as client:
             assert client.get(f"http://127.0.0.1:{port}/tool?q=1").text == "real"
         with socket.create_connection(("127.0.0.1", replaying.proxy_port)) as raw:
@@ -140,7 +140,7 @@ def test_a_host_that_is_let_through_is_reached_and_listed() -> None:
 
 def test_a_host_that_is_not_named_is_not_reached() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
-    with host() as (port, heard), ReplayServer(replay, let_through=["*.example.com"]) as replaying:
+    with host() as (port, heard), ReplayServer(replay, ReplayServerOptions(let_through=["*.example.com"])) as replaying:
         with through(replaying) as client:
             assert client.get(f"http://127.0.0.1:{port}/tool").status_code == 404
         assert heard == []
@@ -151,7 +151,10 @@ def test_an_unreachable_host_that_is_let_through_is_a_502() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    with ReplayServer(replay, let_through=["127.0.0.1"]) as replaying, through(replaying) as client:
+    with (
+        ReplayServer(replay, ReplayServerOptions(let_through=["127.0.0.1"])) as replaying,
+        through(replaying) as client,
+    ):
         assert client.get(f"http://127.0.0.1:{port}/").status_code == 502
 
 
@@ -193,7 +196,7 @@ def test_the_childs_variables_lead_here_and_nowhere_else() -> None:
 def test_an_open_tunnel_does_not_hold_up_the_end() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        with ReplayServer(replay, let_through=["127.0.0.1"]) as replaying:
+        with ReplayServer(replay, ReplayServerOptions(let_through=["127.0.0.1"])) as replaying:
             raw = socket.create_connection(("127.0.0.1", replaying.proxy_port))
             raw.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % listening.getsockname()[1])
             assert raw.recv(4096).startswith(b"HTTP/1.1 200 ")

@@ -13,7 +13,7 @@ import pytest
 from tests.support.replaying import CHAT, chat, exchange, response, session, stream, user
 
 from wiretape.adapters.http1 import sending
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.matching.values import Answer, LiveRequest, Miss, Outcome
 
 HI, STREAMED = chat(user("hi")), chat(user("hi"), stream=True)
@@ -73,7 +73,7 @@ def test_a_held_stream_begins_and_says_that_it_lives_until_its_events_come() -> 
     held = Held()
     replay = session(exchange(1, STREAMED, stream(*FRAMES)))
     with (
-        ReplayServer(replay, interpose=held, on_outcome=told.append) as running,
+        ReplayServer(replay, ReplayServerOptions(interpose=held, on_outcome=told.append)) as running,
         httpx.Client(trust_env=False, timeout=30) as asking,
         asking.stream("POST", f"http://127.0.0.1:{running.port}/{ROUTE}", json=STREAMED) as answer,
     ):
@@ -92,7 +92,7 @@ def test_a_held_stream_can_still_be_changed() -> None:
     assert isinstance(outcome, Answer)
     held = Held(replace(outcome, exchange=replace(recorded, response=stream("data: changed\n\n"))))
     with (
-        ReplayServer(session(recorded), interpose=held) as running,
+        ReplayServer(session(recorded), ReplayServerOptions(interpose=held)) as running,
         httpx.Client(trust_env=False, timeout=30) as asking,
         asking.stream("POST", f"http://127.0.0.1:{running.port}/{ROUTE}", json=STREAMED) as answer,
     ):
@@ -105,7 +105,7 @@ def test_another_head_than_the_one_that_was_sent_breaks_the_connection_off() -> 
     held = Held(miss)
     replay = session(exchange(1, STREAMED, stream(*FRAMES)))
     with (
-        ReplayServer(replay, interpose=held, on_outcome=told.append) as running,
+        ReplayServer(replay, ReplayServerOptions(interpose=held, on_outcome=told.append)) as running,
         httpx.Client(trust_env=False, timeout=30) as asking,
         asking.stream("POST", f"http://127.0.0.1:{running.port}/{ROUTE}", json=STREAMED) as answer,
         pytest.raises(httpx.RemoteProtocolError),
@@ -119,7 +119,7 @@ def test_what_is_no_stream_comes_when_it_is_let_go_and_any_outcome_may_take_its_
     for instead, status in ((None, 200), (miss, 400)):
         held = Held(instead)
         threading.Thread(target=held.let_go_when_it_holds).start()
-        with ReplayServer(session(exchange(1, HI, "one")), interpose=held) as running:
+        with ReplayServer(session(exchange(1, HI, "one")), ReplayServerOptions(interpose=held)) as running:
             url = f"http://127.0.0.1:{running.port}/{ROUTE}"
             answer = httpx.post(url, json=HI, trust_env=False, timeout=30)
         assert answer.status_code == status
@@ -133,7 +133,10 @@ def test_other_calls_go_on_and_one_whose_client_goes_is_let_go_of() -> None:
     async def only_streams(request: LiveRequest, outcome: Outcome) -> Outcome:
         return await held(request, outcome) if request.body == _bytes(STREAMED) else outcome
 
-    with ReplayServer(replay, interpose=only_streams) as running, httpx.Client(trust_env=False, timeout=30) as asking:
+    with (
+        ReplayServer(replay, ReplayServerOptions(interpose=only_streams)) as running,
+        httpx.Client(trust_env=False, timeout=30) as asking,
+    ):
         url = f"http://127.0.0.1:{running.port}/{ROUTE}"
         with asking.stream("POST", url, content=_bytes(STREAMED)):
             assert asking.post(url, json=HI).json() == {"answer": 2}
@@ -144,7 +147,10 @@ def test_what_raises_ends_the_connection_without_an_answer() -> None:
     async def fails(request: LiveRequest, outcome: Outcome) -> Outcome:
         raise RuntimeError("a fault of its own")
 
-    with ReplayServer(session(exchange(1, HI, "one")), interpose=fails) as running, pytest.raises(httpx.TransportError):
+    with (
+        ReplayServer(session(exchange(1, HI, "one")), ReplayServerOptions(interpose=fails)) as running,
+        pytest.raises(httpx.TransportError),
+    ):
         httpx.post(f"http://127.0.0.1:{running.port}/{ROUTE}", json=HI, trust_env=False, timeout=30)
 
 
