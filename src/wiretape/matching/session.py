@@ -82,7 +82,7 @@ class ReplaySession:
     # -- requests, tools and WebSockets of the program
 
     def answer(self, request: LiveRequest) -> Outcome:
-        """The recorded answer to a live request, or why there is none."""
+        """The recorded answer to a live request, or a miss or stray."""
         number = self.ledger.next_number()
         try:
             self.output.learn_request(request.headers, request.url)
@@ -207,10 +207,10 @@ class ReplaySession:
         self.ledger.passed[host] = self.ledger.passed.get(host, 0) + 1
 
     def back_exchange(self, exchange: Exchange) -> Exchange:
-        """A live exchange with the recorded ids in the place of live ones."""
+        """A live exchange with recorded ids."""
         return self._matcher.ids.back_exchange(exchange)
 
-    # -- what is on the tapes
+    # -- hosts and formats of the tapes
 
     def knows_host(self, host: str) -> bool:
         """Whether the tapes have an exchange with this host, given with or without its port."""
@@ -236,7 +236,7 @@ class ReplaySession:
     # -- decisions of a person at the debugger
 
     def accept(self, request: LiveRequest, missed: Miss) -> Answer | None:
-        """Answer a miss with its nearest recorded exchange; None if it has none."""
+        """Answer a miss with its nearest recorded exchange, if there is one."""
         recorded = self._recorded_at(missed.nearest)
         if recorded is None:
             return None

@@ -42,19 +42,19 @@ class AgeLimit:
     limit: timedelta | None = None
     fails: bool = False
 
-    def check(self, tapes: Iterable[Tape], now: datetime, mend: str = "") -> list[str]:
+    def check(self, tapes: Iterable[Tape], now: datetime, fix: str = "") -> list[str]:
         """A warning for each tape that is too old. Raises TapeTooOld for the first one if `fails`."""
-        said = []
+        warnings = []
         for tape in tapes:
             age = now - tape.header.started
             if self.limit is None or age <= self.limit:
                 continue
             day = tape.header.started.date().isoformat()
-            told = f"{tape.path or 'the tape'} was recorded {spell(age)} ago ({day}): max_age is {spell(self.limit)}"
-            said.append(f"{told}\n{mend}" if mend else told)
+            text = f"{tape.path or 'the tape'} was recorded {spell(age)} ago ({day}): max_age is {spell(self.limit)}"
+            warnings.append(f"{text}\n{fix}" if fix else text)
             if self.fails:
-                raise TapeTooOld(said[0])
-        return said
+                raise TapeTooOld(warnings[0])
+        return warnings
 
 
 def age_limit(max_age: MaxAge | None, action: str | None) -> AgeLimit:

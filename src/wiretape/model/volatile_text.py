@@ -1,7 +1,7 @@
-"""Volatile text: what differs between two equal runs. No other module recognizes it.
+"""Volatile text: the parts of a text that differ between two equal runs. Only this module recognizes them.
 
-It is dates, times, durations, epochs, UUIDs, hexadecimal and labelled ids, process ids, temporary paths and nonces.
-`mask` decides what is volatile; `KINDS` names the part of a text that changed; `without_numbers` compares more loosely.
+They are dates, times, durations, epochs, UUIDs, hexadecimal and labelled ids, process ids, temporary paths and nonces.
+`mask` decides; `KINDS` names the part of a text that changed; `without_numbers` compares more loosely.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MONTH_LED: Final = re.compile(
 _DAY_BEFORE: Final = re.compile(rf"(?:{_DAY},?\s(?:the\s)?|{_HAN_DAY}[,，]?\s?)$")
 _LABELLED: Final = "(?:call|toolu|tooluse|msg|resp|req|chatcmpl|fc|rs|gen|run|sess?|session|prt|thread|item)[_-]"
 _LABEL: Final = re.compile(rf"{_LABELLED}[0-9A-Za-z_-]{{8,}}")  # an id if it contains a digit
-# Short hexadecimal words are ids, and whole numbers durations, only after a word that says so.
+# Short hexadecimal words are ids, and whole numbers durations, only after a word such as `id` or `took`.
 _CALLED_ID: Final = re.compile(r"((?:ID|Id|id)[\"']?(?:: ?|=))[0-9a-f]{6,}(?![0-9A-Za-z])")
 _CALLED_DURATION: Final = re.compile(
     r"((?:duration|elapsed|took|wall time|Wall time|latency)(?:_?ms|Ms|_seconds|_s)?[\"']?[>:=\s]{1,3})\d+(?:\.\d+)?"
@@ -75,7 +75,7 @@ _TEMPORARY: Final = re.compile(
     r"|\\Temp\\[^\\\s\"'<>]+"
 )
 TEMPORARY_PLACES: Final = ("/tmp/", "/var/folders/", "\\Temp\\")
-# Words that a program creates anew in every run, and may mention again: see `matching.id_map`.
+# Words that a program creates in every run, and may mention again: see `matching.id_map`.
 ID_LIKE: Final = re.compile(
     r"(?<![0-9A-Za-z_-])(?:"
     rf"(?P<uuid>{_UUID})"
@@ -193,5 +193,5 @@ def mask(text: str) -> str:
 
 
 def without_numbers(text: str) -> str:
-    """The masked text in which words with a digit, weekdays and months are all alike."""
+    """The masked text with `#` for every word with a digit, weekday and month."""
     return _COUNTING.sub("#", _MASKED_WORD.sub("0", mask(text)))

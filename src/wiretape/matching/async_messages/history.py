@@ -90,7 +90,7 @@ def _extras(message: Message) -> dict[int, list[tuple[str, Json]]]:
 
 
 def at_path(value: Json, path: str) -> Json:
-    """The value at a path such as `messages[3].content[0].text`; None if there is none."""
+    """The value at a path such as `messages[3].content[0].text`; None if the path does not exist."""
     for name in path.replace("[", ".[").split("."):
         if not name:
             continue

@@ -1,7 +1,7 @@
 """Match requests that differ only in the position of asynchronous messages (subagent reports, notifications).
 
 A live request matches the recorded call of the same thread whose history without these messages is equal. If several
-calls match (they only answered such messages), the last one that had no more messages than the live request is chosen.
+calls match (they only answered such messages), the last one with no more messages than the live request is chosen.
 So if the live run receives two reports at once, the call that answered only the first one is left over. If the live run
 receives reports one by one that the recording had at once, and the recorded answer has no tool calls, the answer is
 repeated.
@@ -133,7 +133,7 @@ class AsyncIndex:
         return already
 
     def _choose(self, thread: AsyncThread, history: ThreadHistory, alike: Sequence[ThreadCall]) -> AsyncMatch | None:
-        """Choose among `alike`, the thread's calls with this history, in order, after the last played one."""
+        """Choose among the thread's calls with this history (`alike`), in order, after the last played one."""
         counts = history.counts
         last = max((n for n, call in enumerate(alike) if self._played[call.recorded.order]), default=-1)
         before = alike[last] if last >= 0 else None

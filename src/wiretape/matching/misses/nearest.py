@@ -37,7 +37,7 @@ class Nearest:
 
 
 def nearest_call(probe: Probe, place: LookupKey, index: CallIndex, recording: ReplaySource) -> Nearest | None:
-    """The nearest call of the same wire format, preferably of the same path; None if there is none."""
+    """The nearest call of the same wire format, preferably of the same path."""
     if place.path is None or probe.format is None:
         return None
     recorded, played = recording.exchanges, recording.played
@@ -68,7 +68,7 @@ def nearest_call(probe: Probe, place: LookupKey, index: CallIndex, recording: Re
 
 
 def nearest_at_address(probe: Probe, recording: ReplaySource) -> Nearest | None:
-    """The nearest recorded request to the same address, for a request of no known format; None if there is none."""
+    """The nearest recorded request to the same address, for a request without a known format."""
     where, played = probe.address, recording.played
     found = []
     for order in _candidates(recording.groups.get((where.method, where.path, where.host), ()), played)[:_LOOKED_AT]:

@@ -1,6 +1,6 @@
 """Play a recorded WebSocket: a server message is sent when the client messages before it have arrived.
 
-Each client message must match a recorded one that has not arrived yet; differences that the tier allows are drift. The
+Each client message must match a pending recorded one; differences that the tier allows are drift. The
 first client message chooses among several recorded connections.
 """
 
@@ -15,7 +15,7 @@ from wiretape.matching.faults.apply import Fault
 from wiretape.matching.recorded import RecordedExchange, SocketCall
 from wiretape.matching.sockets.positions import AmbiguousPosition, MessagePositions, PendingMessage
 from wiretape.matching.sockets.recorded_sockets import MessageMatch, RecordedSockets
-from wiretape.matching.sockets.sequence import MessageSequence, SocketFrame, answer_of, turn_of
+from wiretape.matching.sockets.sequence import MessageSequence, SocketFrame, answer_of, messages_after
 from wiretape.matching.values import Miss, Outcome, Reference
 from wiretape.model.faults import Cut, Effect, ErrorStatus, Reset, Stall
 from wiretape.model.http import Close, Ended
@@ -25,11 +25,11 @@ from wiretape.wire.openai.responses_socket import error_event, lane_of
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A recorded client message that may match. `run`: the sequence in which it is pending; None: it has arrived."""
+    """A recorded client message that may match. `sequence`: where it is pending; None: it has arrived."""
 
     recorded: RecordedExchange
     place: int
-    run: MessageSequence | None = None
+    sequence: MessageSequence | None = None
 
     @property
     def call(self) -> SocketCall | None:
@@ -41,9 +41,9 @@ FoundMessage = tuple[_Option, MessageMatch]
 
 
 class SocketPlay:
-    """One live WebSocket. The adapter sends `due` frames, passes client messages to `receive`, and sends `close`.
+    """One live WebSocket. The adapter sends `due` frames and `close`, and passes client messages to `receive`.
 
-    `cut`: the connection breaks off; by a TCP reset if `reset`. `silent`: nothing more is sent, not even pongs.
+    `cut`: the connection breaks off; by a TCP reset if `reset`. `silent`: it sends no more frames or pongs.
     """
 
     def __init__(self, sockets: RecordedSockets, candidates: Sequence[RecordedExchange], number: int) -> None:
@@ -66,7 +66,7 @@ class SocketPlay:
 
     def _greet(self, first: RecordedExchange) -> None:
         """Choose the connection before the client's first message, since the server sends first."""
-        left = self._sockets.run_of(first)
+        left = self._sockets.sequence_of(first)
         if left is not None:
             self._extra_frames += self._sockets.greeting(first)
             self._choose(_Option(first, 0, left))
@@ -89,17 +89,17 @@ class SocketPlay:
 
     def _drained(self) -> list[SocketFrame]:
         frames: list[SocketFrame] = []
-        for run in self._runs:
-            due = run.due()
+        for sequence in self._sequences:
+            due = sequence.due()
             for one in due:
-                call = run.recorded.begins.get(one.place)
+                call = sequence.recorded.begins.get(one.place)
                 if call is not None:  # the server began this call
-                    self._answered(run.recorded, run.recorded.reference_of(call), MessageMatch(Tier.EXACT))
-            frames += self._sockets.frames(run.recorded, due) if due else []
+                    self._answered(sequence.recorded, sequence.recorded.reference_of(call), MessageMatch(Tier.EXACT))
+            frames += self._sockets.frames(sequence.recorded, due) if due else []
         return frames
 
     @property
-    def _runs(self) -> list[MessageSequence]:
+    def _sequences(self) -> list[MessageSequence]:
         """The sequences that this connection sends."""
         main = [self._main] if self._main is not None and self._main.holder is self else []
         return [*main, *self._single_calls]
@@ -135,7 +135,11 @@ class SocketPlay:
         """Whether all of the recorded connection is sent."""
         if self._recorded is None or self._main is None or self._main.holder is not self:
             return False
-        return all(run.over for run in self._runs) and not self._extra_frames and not self._sockets.owed(self._recorded)
+        return (
+            all(sequence.over for sequence in self._sequences)
+            and not self._extra_frames
+            and not self._sockets.owed(self._recorded)
+        )
 
     # -- client messages
 
@@ -173,12 +177,12 @@ class SocketPlay:
         if call is not None and breaking is not None and not self._ends_whole(option.recorded, call, breaking):
             self._break(option.recorded, call, breaking, live)
             return
-        run = option.run or self._again(option)
-        run.holder = self
-        run.take(option.place)
+        sequence = option.sequence or self._again(option)
+        sequence.holder = self
+        sequence.take(option.place)
         if call is not None and faults:
-            self._sockets.came_to(option.recorded)
-            run.delay(call, faults)
+            self._sockets.mark_faulted(option.recorded)
+            sequence.delay(call, faults)
         self._answered(option.recorded, option.recorded.reference_at(option.place), matched, faults)
         if breaking is not None:
             self._extra_frames += self._drained()
@@ -187,30 +191,32 @@ class SocketPlay:
     def _choose(self, option: _Option) -> _Option:
         """Choose the recorded connection to play, and the place in it."""
         recorded = self._recorded = option.recorded
-        left = self._sockets.run_of(recorded)
+        left = self._sockets.sequence_of(recorded)
         begins = self._sockets.is_free(recorded) or option.place == _first_of_client(recorded)
-        if option.run is None and left is None and begins:
-            option = replace(option, run=self._sockets.open(recorded))
-        self._main = left or option.run
+        if option.sequence is None and left is None and begins:
+            option = replace(option, sequence=self._sockets.open(recorded))
+        self._main = left or option.sequence
         if self._main is not None:
             self._main.holder = self
         return option
 
     def _again(self, option: _Option) -> MessageSequence:
-        """The sequence of a single call: one that a fault left, or one that is repeated."""
+        """The sequence of a single call, which a fault left or which is repeated."""
         call = option.call
-        run = MessageSequence(option.recorded, call.messages if call else turn_of(option.recorded, option.place), call)
-        self._single_calls = [*(one for one in self._single_calls if not one.over), run]
+        sequence = MessageSequence(
+            option.recorded, call.messages if call else messages_after(option.recorded, option.place), call
+        )
+        self._single_calls = [*(one for one in self._single_calls if not one.over), sequence]
         self._places.pop(option.recorded.reference_at(option.place), None)
         if call is not None:
-            self._sockets.paid(option.recorded, call)
-        return run
+            self._sockets.settle(option.recorded, call)
+        return sequence
 
     def _answered(
         self, recorded: RecordedExchange, reference: Reference, matched: MessageMatch, faults: tuple[Fault, ...] = ()
     ) -> None:
         if reference in self._places:
-            self._sockets.also(self._places[reference], matched)
+            self._sockets.add_message(self._places[reference], matched)
         else:
             self._places[reference] = self._sockets.answered(recorded, reference, self._number, matched, faults)
             self._new_outcomes.append(self._places[reference])
@@ -223,16 +229,16 @@ class SocketPlay:
         self._extra_frames += self._drained()
         self._last = None  # so that the same message again counts as the next attempt
         self._sockets.owe(recorded, call)
-        for run in self._runs:
-            if run.recorded is recorded:
-                run.drop(call)
+        for sequence in self._sequences:
+            if sequence.recorded is recorded:
+                sequence.drop(call)
         self._sockets.inject(recorded, call, one, self._number)
-        self._noted()
+        self._note_outcome()
         match one.effect:
             case ErrorStatus():
                 _, body = self._sockets.refusal(recorded, one, one.effect)
-                decoded = error_event(one.effect.status, body, one.effect.headers, lane_of(live))
-                self._extra_frames.append(SocketFrame(0, decoded))
+                frame = error_event(one.effect.status, body, one.effect.headers, lane_of(live))
+                self._extra_frames.append(SocketFrame(0, frame))
             case Cut(event=event) | Reset(event=event) | Stall(event=event):
                 half = len(answer_of(recorded, call)) // 2 if isinstance(one.effect, Cut) else 0
                 self._extra_frames += self._sockets.begun(recorded, call, half if event is None else event)
@@ -248,11 +254,11 @@ class SocketPlay:
     def _end(self, effect: Effect) -> None:
         """End the connection. Other calls under way are left for the next attempt, too."""
         self._broken = effect
-        for run in self._runs:
-            for other in run.under_way:
-                self._sockets.owe(run.recorded, other)
+        for sequence in self._sequences:
+            for other in sequence.under_way:
+                self._sockets.owe(sequence.recorded, other)
 
-    def _noted(self) -> None:
+    def _note_outcome(self) -> None:
         self._place = self._sockets.last_place
         self._new_outcomes.append(self._place)
 
@@ -261,7 +267,7 @@ class SocketPlay:
     def _find(self, live: Json) -> FoundMessage | Miss:
         sockets = self._sockets
         free = list(dict.fromkeys([*sockets.playable(self._candidates), *sockets.owing(self._candidates[0])]))
-        if self._recorded is None and not free:  # other connections may have played them meanwhile
+        if self._recorded is None and not free:  # other connections may have played them
             return sockets.already_played(self._candidates[0], live)
         found = _best(self._compared(self._waiting(free), live))
         if found is not None:
@@ -282,7 +288,7 @@ class SocketPlay:
     def _compared(self, options: Iterable[_Option], live: Json) -> Iterator[tuple[_Option, MessageMatch | None]]:
         """Compare the first option, which is the likeliest, and those whose cores are equal."""
         for number, option in enumerate(options):
-            if not number or self._sockets.may_be_alike(option.recorded, option.place, live):
+            if not number or self._sockets.may_match(option.recorded, option.place, live):
                 yield option, self._sockets.compare(option.recorded, option.place, live)
 
     def _waiting(self, others: Sequence[RecordedExchange]) -> Iterator[_Option]:
@@ -291,25 +297,28 @@ class SocketPlay:
         for recorded in dict.fromkeys([*own, *others]):
             options = [_Option(recorded, call.messages[0]) for call in self._sockets.owed(recorded)]
             if self._recorded is None:
-                options += self._beginnings(recorded)
-            for run in [*([self._main] if self._main else []), *self._single_calls]:
-                if run.recorded is recorded:
-                    options += [_Option(recorded, place, run) for place in run.waiting]
+                options += self._first_messages(recorded)
+            for sequence in [*([self._main] if self._main else []), *self._single_calls]:
+                if sequence.recorded is recorded:
+                    options += [_Option(recorded, place, sequence) for place in sequence.waiting]
             yield from sorted(options, key=lambda one: one.place)
 
-    def _beginnings(self, recorded: RecordedExchange) -> list[_Option]:
+    def _first_messages(self, recorded: RecordedExchange) -> list[_Option]:
         """The messages with which a connection may begin."""
-        run = self._sockets.run_of(recorded)
-        if run is not None:
-            return [_Option(recorded, place, run) for place in run.waiting]
+        sequence = self._sockets.sequence_of(recorded)
+        if sequence is not None:
+            return [_Option(recorded, place, sequence) for place in sequence.waiting]
         first = _first_of_client(recorded)  # the first message identifies a connection
         return [_Option(recorded, first)] if first is not None and self._sockets.is_free(recorded) else []
 
     def _arrived(self, free: Sequence[RecordedExchange]) -> Iterator[_Option]:
         """The messages that have arrived once."""
         for recorded in [self._recorded] if self._recorded is not None else free:
-            run = self._main if self._recorded is not None else self._sockets.run_of(recorded)
-            left = {*(run.waiting if run is not None else ()), *(c.messages[0] for c in self._sockets.owed(recorded))}
+            sequence = self._main if self._recorded is not None else self._sockets.sequence_of(recorded)
+            left = {
+                *(sequence.waiting if sequence is not None else ()),
+                *(c.messages[0] for c in self._sockets.owed(recorded)),
+            }
             if self._sockets.is_free(recorded):
                 continue
             places = [n for n, one in enumerate(recorded.exchange.messages) if one.sender == "client" and n not in left]
@@ -336,7 +345,7 @@ class SocketPlay:
     def _missed(self, miss: Miss) -> None:
         self._extra_frames += self._drained()
         self.miss = miss
-        self._noted()
+        self._note_outcome()
 
 
 def _best(compared: Iterable[tuple[_Option, MessageMatch | None]]) -> FoundMessage | None:

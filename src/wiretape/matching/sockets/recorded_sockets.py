@@ -65,8 +65,8 @@ class RecordedSockets:
         self.options = options
         self.masker = masker
         self.faults = faults
-        self._runs: dict[int, MessageSequence] = {}  # of opened connections, by order
-        self._hit: set[int] = set()  # connections with an injected fault
+        self._sequences: dict[int, MessageSequence] = {}  # of opened connections, by order
+        self._faulted: set[int] = set()  # connections with an injected fault
         self._owed: dict[int, list[SocketCall]] = {}
         self._played: set[Reference] = set()
         self._values: dict[tuple[int, int], Json] = {}  # parsed client messages
@@ -82,14 +82,14 @@ class RecordedSockets:
     @property
     def left(self) -> int:
         """The number of connections that were not opened."""
-        return len(self.recorded) - len(self._runs)
+        return len(self.recorded) - len(self._sequences)
 
     def at(self, host: str, path: str) -> list[RecordedExchange]:
         """The connections that a live one may play: same host first, then unopened ones by time, then the latest."""
         there = self.playable(r for r in self.recorded if r.probe.address.path == path)
 
         def rank(one: RecordedExchange) -> tuple[bool, bool, int]:
-            again = not self.is_free(one) and self.run_of(one) is None
+            again = not self.is_free(one) and self.sequence_of(one) is None
             return one.probe.address.host != host, again, -one.order if again else one.order
 
         return sorted(there, key=rank)
@@ -100,14 +100,14 @@ class RecordedSockets:
 
     def _has_more(self, recorded: RecordedExchange) -> bool:
         """Whether a fault left pending messages, or a call that may be repeated."""
-        run = self.run_of(recorded)
-        if run is None:
+        sequence = self.sequence_of(recorded)
+        if sequence is None:
             return False
         late = (self.faults.delayed(call_key(recorded, call)) for call in recorded.calls)
-        return bool(run.waiting or self.owed(recorded)) or any(late)
+        return bool(sequence.waiting or self.owed(recorded)) or any(late)
 
     def is_free(self, recorded: RecordedExchange) -> bool:
-        return recorded.order not in self._runs
+        return recorded.order not in self._sequences
 
     def number_at(self, path: str) -> int:
         """The exchange number of a WebSocket recorded at the path; 0 if there is none."""
@@ -115,13 +115,13 @@ class RecordedSockets:
 
     def open(self, recorded: RecordedExchange) -> MessageSequence:
         """Begin to play a connection."""
-        run = MessageSequence(recorded, range(len(recorded.exchange.messages)))
-        self._runs.setdefault(recorded.order, run)
-        return run
+        sequence = MessageSequence(recorded, range(len(recorded.exchange.messages)))
+        self._sequences.setdefault(recorded.order, sequence)
+        return sequence
 
-    def run_of(self, recorded: RecordedExchange) -> MessageSequence | None:
+    def sequence_of(self, recorded: RecordedExchange) -> MessageSequence | None:
         """The rest of a connection that a fault interrupted."""
-        return self._runs.get(recorded.order) if recorded.order in self._hit else None
+        return self._sequences.get(recorded.order) if recorded.order in self._faulted else None
 
     def owed(self, recorded: RecordedExchange) -> list[SocketCall]:
         return self._owed.get(recorded.order, [])
@@ -140,7 +140,7 @@ class RecordedSockets:
     # -- outcomes
 
     def refused(self, candidates: Sequence[RecordedExchange], number: int) -> Injected | None:
-        """The fault that refuses the handshake of any of the candidates; None if there is none."""
+        """The first fault that refuses the handshake of a candidate."""
         for recorded in candidates:
             for one in self.faults.next(handshake_key(recorded)):
                 call = recorded.calls[0]
@@ -169,18 +169,18 @@ class RecordedSockets:
 
     def owe(self, recorded: RecordedExchange, call: SocketCall) -> None:
         """Leave this call for the next attempt: a fault replaced its answer."""
-        self.came_to(recorded)
+        self.mark_faulted(recorded)
         owed = self._owed.setdefault(recorded.order, [])
         if call not in owed:
             owed.append(call)
-        if recorded.order in self._runs:
-            self._runs[recorded.order].drop(call)
+        if recorded.order in self._sequences:
+            self._sequences[recorded.order].drop(call)
 
-    def came_to(self, recorded: RecordedExchange) -> None:
+    def mark_faulted(self, recorded: RecordedExchange) -> None:
         """Note that a fault was injected into one of its calls."""
-        self._hit.add(recorded.order)
+        self._faulted.add(recorded.order)
 
-    def paid(self, recorded: RecordedExchange, call: SocketCall) -> None:
+    def settle(self, recorded: RecordedExchange, call: SocketCall) -> None:
         """Note that an owed call is played."""
         owed = self._owed.get(recorded.order, [])
         if call in owed:
@@ -202,7 +202,7 @@ class RecordedSockets:
         self._note(answer, matched)
         return self.last_place
 
-    def also(self, place: int, matched: MessageMatch) -> None:
+    def add_message(self, place: int, matched: MessageMatch) -> None:
         """Note a later message of the same call: the call's tier is the loosest of its messages."""
         answer = self.at_place(place)
         assert isinstance(answer, Answer)
@@ -247,7 +247,7 @@ class RecordedSockets:
             minor.append(small)
         return MessageMatch(tier, tuple(differing), tuple(minor), live)
 
-    def may_be_alike(self, recorded: RecordedExchange, place: int, live: Json) -> bool:
+    def may_match(self, recorded: RecordedExchange, place: int, live: Json) -> bool:
         """A quick test before `compare`: False if two messages do not match."""
         volatile = recorded.probe.format.volatile if recorded.probe.format is not None else _NOTHING
         key = recorded.order, place
@@ -306,8 +306,8 @@ class RecordedSockets:
 
     def begun(self, recorded: RecordedExchange, call: SocketCall, events: int) -> list[SocketFrame]:
         """The frames of the first messages of an answer."""
-        run = MessageSequence(recorded, answer_of(recorded, call)[:events])
-        return self.frames(recorded, run.due())
+        sequence = MessageSequence(recorded, answer_of(recorded, call)[:events])
+        return self.frames(recorded, sequence.due())
 
     # -- misses
 

@@ -114,7 +114,7 @@ def answer_of(recorded: RecordedExchange, call: SocketCall) -> list[int]:
     return [place for place in call.messages if recorded.exchange.messages[place].sender == "server"]
 
 
-def turn_of(recorded: RecordedExchange, place: int) -> list[int]:
+def messages_after(recorded: RecordedExchange, place: int) -> list[int]:
     """A client message that begins no call, and the server messages before the next client message."""
     messages = recorded.exchange.messages
     after = (n for n in range(place + 1, len(messages)) if messages[n].sender == "client")
