@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 
 from wiretape.adapters.mitm.addon import RecordingAddon
@@ -27,10 +28,13 @@ class RecordingProxy(MitmThread):
     def start(self) -> int:
         self._switch_before = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_S)
-        return super().start()
+        port = super().start()
+        gc.freeze()  # a full garbage collection of mitmproxy's modules would stop every call for 65 ms
+        return port
 
     def stop(self) -> None:
         super().stop()
+        gc.unfreeze()
         sys.setswitchinterval(self._switch_before)
 
     @property
