@@ -86,7 +86,7 @@ def test_a_live_run_is_compared_with_the_tape_which_stays_unchanged(
     assert "exited with 5, and did not reach 1 call of the tape" in failed.stderr
     failed = wiretape(environ, "verify", str(tape), *program, CODE="1")
     assert (failed.returncode, failed.stdout) == (2, ""), "1 says that the tape has drifted"
-    assert "exited with 1: nothing was compared (exit code 2: 1 is for a tape that has drifted)" in failed.stderr
+    assert "exited with 1: nothing was compared (exit code 2: 1 means that the tape has drifted)" in failed.stderr
     idle = wiretape(environ, "verify", str(tape), *program)
     assert (idle.returncode, idle.stdout) == (2, "")
     assert "NO MODEL CALL WAS SEEN: nothing was compared" in idle.stderr

@@ -17,7 +17,7 @@ from tests.support.large import MARKS
 from wiretape.views.printable import clip, graphemes, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled, wrapped
 from wiretape.views.replay.rows import Command, Compared, Words
-from wiretape.views.rows import Column, fit, row_lines, wrap_name
+from wiretape.views.rows import TableColumn, fit, row_lines, wrap_name
 from wiretape.views.terminal import make_console
 
 CONSOLE = make_console(file=io.StringIO())
@@ -87,7 +87,10 @@ def test_two_values_are_compared_at_any_width(recorded: str, live: str, width: i
 
 @given(st.lists(TEXTS.map(one_line), min_size=2, max_size=2), WIDTHS)
 def test_a_row_is_drawn_at_any_width(cells: list[str], width: int) -> None:
-    columns, row = [Column("name", flexible=True, least=1), Column("n", right=True)], [Text(cell) for cell in cells]
+    columns, row = (
+        [TableColumn("name", flexible=True, least=1), TableColumn("n", right=True)],
+        [Text(cell) for cell in cells],
+    )
     lines = list(row_lines(columns, fit(columns, [row], width), row))
     assert all(ink(cell) in ink("".join(line.plain for line in lines)) for cell in cells if len(lines) == 1)
 
@@ -121,7 +124,7 @@ DRAWN: dict[str, Callable[[str], object]] = {
 
 
 def _drawn_row(text: str) -> None:
-    columns, row = [Column("name", flexible=True), Column("n", right=True)], [Text(text), Text("1")]
+    columns, row = [TableColumn("name", flexible=True), TableColumn("n", right=True)], [Text(text), Text("1")]
     assert list(row_lines(columns, fit(columns, [row], 60), row))
 
 

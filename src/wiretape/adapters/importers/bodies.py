@@ -35,7 +35,7 @@ def content_type(headers: Headers) -> str:
 def text_bytes(text: str, headers: Headers) -> bytes:
     """Return the bytes of a body that was stored as text. Raises ImportRefused if bytes are lost."""
     kind = content_type(headers)
-    binary = kind == _EVENT_STREAM or kind.startswith(_BINARY) or text.startswith("\x1f")
+    binary = kind == _EVENT_STREAM or kind.startswith(_BINARY) or text.startswith(("\x1f\x8b", "\x1f\ufffd"))
     if binary and not text.isascii():
         if "\ufffd" in text:
             what = "AWS event stream" if kind == _EVENT_STREAM else f"{kind or 'compressed'} body"

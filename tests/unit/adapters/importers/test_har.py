@@ -252,6 +252,12 @@ def test_exchanges_come_back_from_har_as_they_were(whole: list[Exchange]) -> Non
     assert there_and_back(*whole) == whole
 
 
+def test_a_text_that_starts_like_gzip_by_one_character_stays_text() -> None:
+    request = Request("POST", "https://a.example.com/v1/x", Headers(), TextBody("\x1f\x80"), "1.1")
+    whole = Exchange(1, 0, request, Response(200, Headers(), 1), Ended.COMPLETE, 2)
+    assert there_and_back(whole) == [whole]
+
+
 def test_websockets_come_back_from_har_as_they_were() -> None:
     request = Request("GET", "wss://a.example.com/live", Headers([("upgrade", "websocket")]), None, "1.1")
     messages = (
