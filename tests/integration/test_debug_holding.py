@@ -31,11 +31,6 @@ from wiretape.wire.registry import decode
 pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("state")
-
-
 @contextmanager
 def asked_once(
     state: Path, tape: Path, monkeypatch: pytest.MonkeyPatch, patience: int | None = None

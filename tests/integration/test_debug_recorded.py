@@ -48,11 +48,6 @@ def model() -> Iterator[CountingModel]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("state")
-
-
 class Recorded:
     def __init__(self, done: subprocess.CompletedProcess[str], tape: Tape) -> None:
         self.code, self.out, self.err, self.tape = done.returncode, done.stdout, done.stderr, tape

@@ -14,20 +14,18 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.inprocess import answers, ask, only
-from tests.support.replaying import chat, exchange, reply, stream, user
+from tests.support.replaying import chat, exchange, reply, stream, taped, user
 from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream
 
 import wiretape
 from wiretape.errors import MissError, MissInterrupt, TapeTooOld, UsageError
-from wiretape.model.http import Ended, Exchange
-from wiretape.tape.format.documents import Header
-from wiretape.tape.reading.reader import Tape, read_tape
+from wiretape.model.http import Ended
+from wiretape.tape.reading.reader import read_tape
 
 httpx = pytest.importorskip("httpx")
 httpx2 = pytest.importorskip("httpx2", reason="httpx2 is not installed")
@@ -38,11 +36,6 @@ anthropic = pytest.importorskip("anthropic", reason="the anthropic SDK is not in
 
 OPENAI = "https://api.openai.com/v1/chat/completions"
 ANTHROPIC = "https://api.anthropic.com/v1/messages"
-
-
-def taped(*exchanges: Exchange) -> Tape:
-    header = Header(wiretape=1, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="wiretape test")
-    return Tape(Path("hand.tape"), header, exchanges, (), False)
 
 
 def test_openai_raises_a_miss_immediately_and_the_context_raises_it_again() -> None:
@@ -589,7 +582,7 @@ def test_an_old_tape_causes_a_warning_or_an_error(tmp_path: Path, capsys: Any) -
     assert f'to record it again: run this once in wiretape.record("{tape}", force=True)' in said
     with pytest.raises(TapeTooOld, match="2026-01-01"), wiretape.replay(tape, max_age=1, max_age_action="fail"):
         pass
-    with pytest.raises(UsageError, match="no age"):
+    with pytest.raises(UsageError, match="not an age"):
         wiretape.replay(tape, max_age="soon")
     with wiretape.replay(tape, max_age=100_000):
         pass

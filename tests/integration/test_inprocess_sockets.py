@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.inprocess import only
+from tests.support.replaying import taped
 from tests.support.upstream import Upstream
 
 import wiretape
@@ -27,8 +27,6 @@ from wiretape.model.http import (
     WsMessage,
     body_bytes,
 )
-from wiretape.tape.format.documents import Header
-from wiretape.tape.reading.reader import Tape
 
 httpx2 = pytest.importorskip("httpx2", reason="httpx2 is not installed")
 pytest.importorskip("httpx2.websockets", reason="httpx2 has no WebSockets here")
@@ -200,11 +198,6 @@ def test_recording_a_played_socket_gives_the_recording_again(
     one, two = only(tape), only(tmp_path / "again.tape")
     assert [(m.sender, m.body) for m in two.messages] == [(m.sender, m.body) for m in one.messages]
     assert (two.close, two.ended) == (one.close, one.ended)
-
-
-def taped(*exchanges: Exchange) -> Tape:
-    header = Header(wiretape=1, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="wiretape test")
-    return Tape(Path("hand.tape"), header, exchanges, (), False)
 
 
 def socket_exchange(number: int, *messages: tuple[Sender, Any], close: Close | None = None, url: str = URL) -> Exchange:

@@ -30,11 +30,6 @@ pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 WIRETAPE = [sys.executable, "-m", "wiretape"]
 
 
-@pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("state")
-
-
 @pytest.fixture
 def upstream() -> Iterator[Upstream]:
     with Upstream() as running:

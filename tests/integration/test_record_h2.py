@@ -23,11 +23,6 @@ from wiretape.model.http import Ended
 pytestmark = pytest.mark.proxy
 
 
-@pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("state")
-
-
 @pytest.fixture
 def authority(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
     return make_authority(tmp_path)

@@ -34,11 +34,6 @@ def upstream(authority: tuple[Path, ssl.SSLContext]) -> Iterator[Upstream]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("state")
-
-
 def tunnel(port: int, upstream: Upstream, trusted: str | Path) -> http.client.HTTPSConnection:
     context = ssl.create_default_context(cafile=str(trusted))
     connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10)

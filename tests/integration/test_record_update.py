@@ -51,11 +51,6 @@ AGENT = """
 """
 
 
-@pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("state")
-
-
 @pytest.fixture
 def model() -> Iterator[CountingModel]:
     with CountingModel() as running:

@@ -29,11 +29,6 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLCo
     return make_authority(tmp_path_factory.mktemp("authority"), "models.invalid")
 
 
-@pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("state")
-
-
 @pytest.fixture
 def corporate() -> Iterator[CorporateProxy]:
     with CorporateProxy() as running:

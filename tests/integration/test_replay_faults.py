@@ -22,7 +22,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.support.replaying import chat, exchange, reply, response, session, stream, user
+from tests.support.replaying import chat, exchange, reply, response, session, stream, taped, user
 
 import wiretape
 from wiretape.adapters.http1.server import HttpConnection, HttpRequest
@@ -33,8 +33,6 @@ from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Outcome
 from wiretape.model.http import Ended, Exchange, Headers
-from wiretape.tape.format.documents import Header
-from wiretape.tape.reading.reader import Tape
 from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
@@ -462,11 +460,6 @@ def test_faults_take_precedence_over_recorded_failures() -> None:
 
 
 # -- in process
-
-
-def taped(*exchanges: Exchange) -> Tape:
-    header = Header(wiretape=1, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="wiretape test")
-    return Tape(Path("hand.tape"), header, exchanges, (), False)
 
 
 def test_faults_come_in_process_too() -> None:

@@ -46,11 +46,6 @@ HI, STREAMED = chat(user("hi")), chat(user("hi"), stream=True)
 FRAMES = [f"data: {n}\n\n" for n in range(5)]
 
 
-@pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("state")
-
-
 def text(answer: httpx.Response) -> Any:
     return answer.json()["choices"][0]["message"]["content"]
 

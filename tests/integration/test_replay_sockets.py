@@ -9,12 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.replaying import chat, exchange, session, user
+from tests.support.replaying import chat, exchange, session, taped, user
 from tests.support.sockets import create, events, message, socket
 
 import wiretape
@@ -24,8 +22,6 @@ from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcome
 from wiretape.model.http import Close, Ended, Exchange
-from wiretape.tape.format.documents import Header
-from wiretape.tape.reading.reader import Tape
 
 websockets = pytest.importorskip("websockets", reason="websockets is not installed")
 openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
@@ -406,11 +402,6 @@ def test_with_repeat_a_program_may_run_through_its_connection_twice() -> None:
 
 
 # -- the same in process
-
-
-def taped(*exchanges: Exchange) -> Tape:
-    header = Header(wiretape=1, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="wiretape test")
-    return Tape(Path("hand.tape"), header, exchanges, (), False)
 
 
 @pytest.mark.parametrize("fault", ["cut@2:event=1", "reset@2:event=1", "stall@2:event=1"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import orjson
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcome, ReplayOptions, Stray
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 CHAT = "https://api.example.com/v1/chat/completions"
 
@@ -82,6 +85,12 @@ def exchange(
 
 def session(*exchanges: Exchange, **options: Any) -> ReplaySession:
     return ReplaySession([HandMade(exchanges)], ReplayOptions(**options))  # type: ignore[list-item]
+
+
+def taped(*exchanges: Exchange) -> Tape:
+    """A tape in memory."""
+    header = Header(wiretape=1, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="wiretape test")
+    return Tape(Path("hand.tape"), header, exchanges, (), False)
 
 
 def live(body: Any, url: str = CHAT, method: str = "POST", **headers: str) -> LiveRequest:

@@ -14,7 +14,7 @@ from wiretape.model.run import Agent, Run, Step
 
 
 class AnnotatedRun:
-    """The timeline of a run and what is known of each call. Findings, verdicts and drift are computed on first use."""
+    """The timeline of a run, and the facts about each call. Findings, verdicts and drift are computed on first use."""
 
     def __init__(self, run: Run, annotations: Annotations) -> None:
         self.timeline, self.annotations = Timeline(run), annotations

@@ -1,7 +1,7 @@
 """What other layers add to a run: causes, cache verdicts, findings, drift, and the user's notes.
 
-The analysis and the replay are siblings of this package, so it cannot import them. The caller who opens a debugger
-passes their results as `Annotations`; what is left out is reported as unknown.
+The analysis and the replay are siblings of this package, so it cannot import them. The code that opens a
+debugger passes their results as `Annotations`; missing annotations are reported as unknown.
 """
 
 from __future__ import annotations

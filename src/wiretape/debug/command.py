@@ -30,4 +30,4 @@ class DebugCommand:
     more: str = ""
     examples: tuple[str, ...] = ()
     completes: Argument = ""
-    terminal: bool = False  # opens an editor or prompts on the terminal: a screen suspends itself meanwhile
+    terminal: bool = False  # opens an editor or prompts on the terminal, so the screen must be suspended

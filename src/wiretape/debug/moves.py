@@ -91,7 +91,7 @@ def reverse_step_out(timeline: Timeline, at: int, frame: int = 0) -> int:
 def _frame(timeline: Timeline, at: int, frame: int, command: str) -> tuple[Activation, int]:
     number = timeline.stops[at].call
     if number is None:
-        way = "step goes on to the first call" if timeline.stops[at].phase == "start" else "reverse-step goes back"
+        way = "step goes to the first call" if timeline.stops[at].phase == "start" else "reverse-step goes back"
         raise UsageError(
             f"{command} needs an agent at work, and this is the {timeline.stops[at].phase} of the tape: {way}"
         )

@@ -78,7 +78,7 @@ class DebugScreen(App[None]):
         self._played: tuple[AnswerStream, float] | None = None
         self._player: Timer | None = None
 
-    # -- what is on the screen ---------------------------------------------------------------------------------------
+    # -- the content of the screen -----------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
         yield Static(id="title")
@@ -114,7 +114,7 @@ class DebugScreen(App[None]):
         self.set_interval(_LOOK_S, self._look)
 
     def _look(self) -> None:
-        """Show what has happened in the program since the last poll."""
+        """Show the changes of the program since the last poll."""
         queue = self.queue
         if queue is None:
             return
@@ -150,7 +150,7 @@ class DebugScreen(App[None]):
     def _judge(self) -> None:
         """Compute findings, verdicts and drift in a thread, while the user reads the first call."""
         self.debugger.judge()
-        if self.is_running:  # the user has not left meanwhile
+        if self.is_running:  # the screen may be closed by now
             self.call_from_thread(self._judged)
 
     def _judged(self) -> None:
@@ -359,7 +359,7 @@ class DebugScreen(App[None]):
             return
         number = self.debugger.selected.call
         if number is None:
-            self._say(Text("no call is selected: there is no answer to play", style="red"))
+            self._say(Text("no call is selected", style="red"))
             return
         call = self.debugger.timeline.step(number).call
         stream = answer_stream(call, self.debugger.annotated.annotations.exchanges.get(call.exchange))

@@ -71,7 +71,7 @@ LIVING = (
 )
 SCREEN = (
     Key("colon", ":", "type a command", action="type('')"),
-    Key("up,down", "↑ ↓ Enter", "select in the tree and go there"),
+    Key("up,down", "↑ ↓ Enter", "go to a node of the tree"),
     Key("left,right", "← →", "fold, unfold"),
     Key("pageup,pagedown", "PgUp PgDn", "scroll the right side"),
     Key("less_than_sign,greater_than_sign", "< >", "a wider right side, a wider tree"),

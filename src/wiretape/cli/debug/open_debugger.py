@@ -1,4 +1,4 @@
-"""Opens a debugger on a tape, with annotations from the other layers and the notes beside the tape."""
+"""Opens a debugger on a tape, with annotations from the other layers and the notes of the tape."""
 
 from __future__ import annotations
 

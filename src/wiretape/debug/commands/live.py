@@ -31,9 +31,9 @@ _LONGEST_DELAY = 24 * 3600.0
 _SHOWN = 20
 _FIXED = "it shares its connection with other calls: it can be delayed, but not changed"
 _WHY_NOT: dict[Action, str] = {
-    "serve": "there is no recorded answer; live sends the request to the model",
+    "serve": "it has no recorded answer; live sends the request to the model",
     "live": "it cannot be sent to the model here",
-    "answer": "there is no answer to edit yet; stepi releases the call and holds it with its answer",
+    "answer": "it has no answer to edit yet; stepi releases the call and holds it with its answer",
     "request": "its request was answered already: use edit answer",
     "inject": "its answer cannot be replaced",
     "delay": "it cannot be delayed",

@@ -15,8 +15,8 @@ from wiretape.errors import UsageError
 from wiretape.model.wording import plural
 
 _ENDS = {
-    "end": "this is the end of the tape; reverse-continue and reverse-step go back",
-    "start": "this is the start of the tape; step and continue go on",
+    "end": "this is the end of the tape; use reverse-step or reverse-continue",
+    "start": "this is the start of the tape; use step or continue",
 }
 
 
@@ -66,9 +66,9 @@ def _at_an_end(debugger: DebuggerState, arrived: Arrival) -> list[Part]:
 
 def _ends_here(debugger: DebuggerState, name: str) -> str:
     if debugger.here.phase == "end":
-        return "this is the end of the tape; reverse-step (rs) goes back"
+        return "this is the end of the tape; use reverse-step (rs)"
     if debugger.here.phase == "start":
-        return "this is the start of the tape; step (s) goes on"
+        return "this is the start of the tape; use step (s)"
     return f"{name} has no further stop here"
 
 

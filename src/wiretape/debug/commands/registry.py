@@ -20,7 +20,7 @@ GROUPS: dict[Group, str] = {
     "stopping": "where to stop",
     "looking": "looking",
     "keeping": "keeping",
-    "living": "a running program: the calls that are held",
+    "living": "a running program: its held calls",
     "forking": "another run from here on",
     "helping": "help",
 }
@@ -111,7 +111,7 @@ def find(line: str) -> tuple[DebugCommand, str]:
 
 
 def named(word: str) -> DebugCommand:
-    """The command with this name or alias, or the only one that begins with it. Raises UsageError."""
+    """The command with this name or alias, or the only command that begins with it. Raises UsageError."""
     word = word.lower()
     if word in _WORDS:
         return _WORDS[word]

@@ -22,7 +22,7 @@ KnownFrom: TypeAlias = Literal["request", "answer", "tool"]  # the first stop of
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name of the expression language. `get` returns None for an unknown value, never 0."""
+    """A name of the expression language. `get` returns None for an unknown value."""
 
     name: str
     kind: Kind
@@ -160,7 +160,7 @@ NAMES: dict[str, Name] = {
         Name("model", "text", "answer", "the model that answered", lambda w, s: w.call(s).model),
         Name("finish", "text", "answer", "stop, tool_calls, length, error, …", _finish),
         Name("status", "number", "answer", "the HTTP status", _status),
-        Name("error", "texts", "answer", "status, type, code and message of what failed", lambda w, s: w.errors(s)),
+        Name("error", "texts", "answer", "status, type, code and message of the error", lambda w, s: w.errors(s)),
         Name("input", "number", "answer", "input tokens, cached ones included", _usage("input")),
         Name("cached", "number", "answer", "cached tokens; against 0.5 or 50%: the hit rate", _usage("cached")),
         Name("hit", "number", "answer", "cached / input", _hit),

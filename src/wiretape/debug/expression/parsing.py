@@ -1,4 +1,4 @@
-"""The parser of the expression language. Its errors show the text, the position, and what is expected there."""
+"""The parser of the expression language. Its errors show the text, the position and the expected syntax."""
 
 from __future__ import annotations
 

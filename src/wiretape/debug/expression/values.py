@@ -124,7 +124,7 @@ def _no_member(path: str, name: str, value: object, known: Sequence[str]) -> str
             f"{path} is a list of {len(value)}: use {path}[-1] for one element, or JSONPath for all: $.{path}[*].{name}"
         )
     if not known:
-        return f"{path} is {json.dumps(to_json(value), ensure_ascii=False)[:40]} and has no members, so no {name!r}"
+        return f"{path} is {json.dumps(to_json(value), ensure_ascii=False)[:40]} and has no member {name!r}"
     near = get_close_matches(name, known, 1)
     hint = f"; did you mean {path}.{near[0]}?" if near else ""
     if path == "request" and not near:

@@ -1,4 +1,4 @@
-"""The calls of a live program that are held, and the user's decisions about them, as values.
+"""The held calls of a live program and the user's decisions about them, as values.
 
 An adapter holds the calls and carries out the decisions.
 """
@@ -15,7 +15,7 @@ from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 
 Mode: TypeAlias = Literal["replay", "record"]
-# What the user can do with a held call; the adapter says which actions it supports.
+# The user's choices for a held call; the adapter sets those that it supports.
 Action: TypeAlias = Literal["serve", "live", "answer", "request", "inject", "delay", "drop", "accept"]
 MOST_OUTPUT: Final = 2000  # lines of the program's output that are kept
 WARN_AFTER: Final = 30.0  # seconds that a call is held before the user is warned of its client's timeout
@@ -79,8 +79,8 @@ class PendingCall:
     """A held call: before its request is sent, or with its answer before the program gets it.
 
     `recorded` is the answer it would get in a replay. `miss` explains why no recorded call answers it; `reason` why it
-    is held. `client_timeout` is in seconds, if the client states it. A call that was not `shown` to the user yet is not
-    released by `continue`.
+    is held. `client_timeout` is in seconds, if the client states it. `continue` releases only calls that were
+    `shown` to the user.
     """
 
     number: int

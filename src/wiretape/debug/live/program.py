@@ -288,7 +288,7 @@ class LiveProgram:
 
     @property
     def exchanges(self) -> Mapping[int, Exchange]:
-        """Every exchange as it is now, as a view that grows with the run. A WebSocket is one exchange."""
+        """The current state of every exchange, as a view that grows with the run. A WebSocket is one exchange."""
         return _Exchanges(self._entries, self._connections)
 
     def drift(self) -> Mapping[int, Sequence[str]]:

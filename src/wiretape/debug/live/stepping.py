@@ -81,7 +81,7 @@ def _stepping(debugger: DebuggerState, kind: str) -> Stepping | None:
 
 
 def reply_after_wait(debugger: DebuggerState, live: LiveProgram) -> CommandReply | None:
-    """The reply for the call that is held now, or for the end of the program; None while the program runs."""
+    """The reply for a held call or for the end of the program; None while the program runs."""
     live.refresh()
     if live.pending:
         return _arrived(debugger, live, debugger.timeline.place(live.pending[0].stop))

@@ -107,7 +107,7 @@ def test_syntax_errors_name_their_position(text: str, says: str) -> None:
         ("request.mesages", "did you mean request.messages?"),
         ("request.messages.role", "request.messages is a list of 5: use request.messages[-1]"),
         ("request.messages[7]", "it has 5: 0 to 4"),
-        ("call.x", "call is 4 and has no members"),
+        ("call.x", "call is 4 and has no member"),
         ("answer.x", "answer is a text that is not JSON"),
         ("response.error.code", "response.error is unknown or absent here"),
         ("agent + 1", "+ takes numbers"),
