@@ -278,7 +278,7 @@ def test_the_command_seals_its_program_and_reports_intercepted_connections(tmp_p
         "wiretape: sealed: the program can reach only this replay\n",
         "  led here    api.openai.com:80 (1 connection), past the variables; unsealed it",
         "connection to 192.0.2.1:22: refused: no --pass names it",
-        "It was sealed: what it tried to reach is listed above.",
+        "It was sealed: its connections are listed above.",
     ):
         assert part in done.stderr
     assert json.loads(report.read_text())["straight"] == {"api.openai.com:80": 1}

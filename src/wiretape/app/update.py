@@ -27,14 +27,14 @@ from wiretape.tape.recording.recorder import RecorderSummary
 from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import TapeFile, journal_path
 from wiretape.views.call_line import ending
-from wiretape.views.replay.update import Updated
+from wiretape.views.replay.update import UpdateSummary
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
     """How an update ended: what to show, and the exit code."""
 
-    updated: Updated
+    updated: UpdateSummary
     summary: RecorderSummary
     exit_code: int
 
@@ -125,7 +125,7 @@ def _run(
     with held_signals():
         outcome, written, exit_code = _complete(update, result.summary, result.code)
         session = update.session
-        updated = Updated(session.report(), session.session.misses, result.summary.exchanges, outcome, written)
+        updated = UpdateSummary(session.report(), session.session.misses, result.summary.exchanges, outcome, written)
         return UpdateResult(updated, result.summary, result.code or exit_code)
 
 

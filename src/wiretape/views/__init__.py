@@ -1,3 +1,3 @@
-"""Turns values into something to look at on a terminal."""
+"""Renders values for a terminal with rich."""
 
 __all__ = ["call_line", "debug", "doctor", "figures", "findings", "printable", "replay", "show", "stats", "terminal"]

@@ -1,4 +1,4 @@
-"""Messages and their blocks for a terminal: what was said, called and answered, each under its own heading."""
+"""Renders messages and their blocks: texts, reasoning, tool calls and results, each with a heading."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wiretape.model.wording import plural
 from wiretape.views.printable import json_text, one_line, visible
 from wiretape.views.prose import Indented
 
-LONGEST = 4000  # characters of one block that are shown unless all is asked for
+LONGEST = 4000  # characters of a block that are shown without --full
 MOST_LINES = 60
 
 
@@ -25,9 +25,9 @@ def message_view(
     full: bool = False,
     ran: Mapping[int, str] | None = None,
 ) -> Iterator[Text | Indented]:
-    """One message: who says it and where it stands in the body, then its blocks.
+    """Render a message: its role, its path in the body, and its blocks.
 
-    `ran`: `id` of a tool call's block -> where it ran.
+    `ran`: `id()` of a tool call's block -> the exchange on which it ran.
     """
     head = Text(one_line(message.role), style="bold")
     notes = [path, "cache marker" if message.cache_marked else ""]
@@ -42,7 +42,7 @@ def message_view(
 
 
 def block_view(block: model.Block, names: Mapping[str, str], full: bool = False) -> Iterator[Indented]:
-    """A block's heading (none for plain text) and what is in it. `names`: tool-call id -> the tool's name."""
+    """Render a block with its heading. `names`: id of a tool call -> name of the tool."""
     match block:
         case model.Text(text=text, refusal=refusal):
             if refusal:
@@ -100,7 +100,7 @@ def _prose(text: str, full: bool, indent: int) -> Indented:
 
 
 def shortened(text: str, full: bool, style: str = "") -> Text:
-    """The text, or its beginning and how much more there is."""
+    """Return the text, or its start and the number of characters left out."""
     lines = text.splitlines()
     if full or (len(text) <= LONGEST and len(lines) <= MOST_LINES):
         return Text(text.rstrip("\n"), style=style)
@@ -110,7 +110,7 @@ def shortened(text: str, full: bool, style: str = "") -> Text:
 
 
 def pretty_arguments(arguments: str) -> str:
-    """A tool call's arguments, spelled out; a string that is no JSON is shown as it is."""
+    """Return the arguments as indented JSON; text that is not JSON is unchanged."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -119,11 +119,11 @@ def pretty_arguments(arguments: str) -> str:
 
 
 def media_size(raw: Json) -> str:
-    """How much a media block holds, without showing its data."""
+    """Return the size of a media block."""
     return f"{plural(len(json.dumps(raw, ensure_ascii=False)), 'character')} of JSON"
 
 
 def tool_names(request: model.CallRequest) -> dict[str, str]:
-    """The names of the tool calls in a request's history, by id: results carry ids only."""
+    """Return the names of the tool calls in a request's history, by id."""
     blocks = (block for message in request.messages for block in message.blocks)
     return {block.id: block.name for block in blocks if isinstance(block, model.ToolCall) and block.id}

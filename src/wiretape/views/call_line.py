@@ -1,4 +1,4 @@
-"""One line per model call: what record and replay print while it happens, and what a tape's overview lists."""
+"""One line for each model call: record and replay print it, and the overview of a tape lists it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from wiretape.views.figures import duration, tokens
 from wiretape.views.printable import clip, name, one_line
 
 SEPARATOR = "  "
-WIDE, NARROW = 100, 60  # where parts come and go: for all rows alike, so that rows of one screen can be compared
+WIDE, NARROW = 100, 60  # terminal widths from which parts are shown, the same for all rows
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of the line. Too long a line clips its parts down to their `least`, in the order of `gives`, or to `less`.
+    """A part of the line.
 
-    `least` None: it is never clipped.
+    If the line is too long, its parts are clipped to `least` cells, or replaced by `less`, in the order of `gives`.
+    `least` None: the part is never clipped.
     """
 
     text: str
@@ -37,9 +38,9 @@ class _Part:
 
 
 def call_line(call: ModelCall, width: int, *, agent: str | None = None, beside: int = 0) -> Text:
-    """A call on one line: number, model, tokens, tools, how it ended, time.
+    """Render a call on one line: number, model, tokens, tools, finish reason, time.
 
-    `width` is that of the screen and says which parts there are; `beside` are cells of it that something else takes.
+    `width` of the terminal decides which parts are shown; `beside`: cells that other text uses.
     """
     parts = list(_parts(call, agent, width))
     if _excess(parts, width - beside) <= 0:
@@ -53,7 +54,7 @@ def call_line(call: ModelCall, width: int, *, agent: str | None = None, beside: 
 
 
 def _line(parts: Sequence[_Part]) -> Text:
-    """All parts in one text: of thousands of lines a second, most of the time would go into a text for each part."""
+    """Join the parts in one text. A Text for each part would be slow for thousands of lines a second."""
     spans: list[Span] = []
     at = 0
     for part in parts:
@@ -63,12 +64,12 @@ def _line(parts: Sequence[_Part]) -> Text:
     return Text(SEPARATOR.join([part.text for part in parts]), no_wrap=True, overflow="ellipsis", spans=spans)
 
 
-_NEVER, _MODEL, _TOOLS, _TOKENS, _FINISH = range(5)  # in this order parts give way
-_FLOOR = 6  # cells of a name that still say something, where there is hardly any room
+_NEVER, _MODEL, _TOOLS, _TOKENS, _FINISH = range(5)  # the order in which parts are shortened
+_FLOOR = 6  # cells of a name in a very narrow terminal
 
 
 def _shorten(parts: list[_Part], gives: int, room: int, bound: int | None) -> None:
-    """Make one part shorter if the line is too long."""
+    """Shorten the parts of one kind if the line is too long."""
     excess = _excess(parts, room)
     for at, part in enumerate(parts):
         if excess > 0 and part.gives == gives and (part.least is not None or part.less is not None):
@@ -96,7 +97,7 @@ def _parts(call: ModelCall, agent: str | None, width: int) -> Iterable[_Part]:
     if asked:
         yield _Part(f"→ {asked}", "magenta", _TOOLS, 12)
     finish, bad = ending(call)
-    if bad or not (asked and finish == "tool_calls"):  # the tools' names say it
+    if bad or not (asked and finish == "tool_calls"):  # the names of the tools show it
         yield _Part(finish, "red" if bad else "green", _FINISH, 9)
     if call.ended_at is not None:
         yield _Part(duration(call.ended_at - call.at), "dim")
@@ -109,7 +110,7 @@ def _tokens(usage: Usage | None) -> _Part:
 
 
 def host(url: str) -> str:
-    """The host that was spoken to, or nothing where the URL is none."""
+    """Return the host of a URL; empty if the URL is invalid."""
     try:
         return urlsplit(url).netloc.rpartition("@")[2]
     except ValueError:
@@ -117,7 +118,7 @@ def host(url: str) -> str:
 
 
 def usage_text(usage: Usage | None) -> str:
-    """`462 in (256 cached) 31 out`; what the wire does not give is left out, and nothing at all is said to be so."""
+    """Return `462 in (256 cached) 31 out`; unknown cached tokens are left out."""
     if usage is None or (usage.input is None and usage.output is None):
         return "tokens unknown"
     cached = f" ({usage.cached:,} cached)" if usage.cached is not None else ""
@@ -125,7 +126,7 @@ def usage_text(usage: Usage | None) -> str:
 
 
 def ending(call: ModelCall) -> tuple[str, bool]:
-    """How a call ended, and whether that is bad."""
+    """Return how a call ended, and True if it failed."""
     response = call.response
     if response is None:
         return (f"no response ({call.ended})", True) if call.ended is not None else ("still open", False)

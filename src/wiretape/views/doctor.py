@@ -1,4 +1,4 @@
-"""What `wiretape doctor` found: a line for each check, its next step under it, and what would be set."""
+"""The report of `wiretape doctor`: a line for each check with its next step, and the variables to set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Document(BaseModel):
 
 
 class Check(_Document):
-    """One thing that was looked at. `next` is what to do about it, where there is something to do."""
+    """The result of one check. `next`: what to do, if it found a problem."""
 
     level: Level
     what: str
@@ -31,13 +31,15 @@ class Check(_Document):
 
 
 class WouldSet(_Document):
+    """A variable that would be set for the program."""
+
     name: str
     value: str
     why: str
 
 
 class DoctorReport(_Document):
-    """`wiretape doctor --json`. `sets` is what the program would be run with."""
+    """The JSON of `wiretape doctor --json`. `sets`: the variables that the program would get."""
 
     checks: tuple[Check, ...]
     program: str | None = None
@@ -50,7 +52,7 @@ class DoctorReport(_Document):
 
 
 def doctor_view(report: DoctorReport) -> RenderableType:
-    """What the command prints."""
+    """Render the report."""
     return _DoctorView(report)
 
 
@@ -79,7 +81,7 @@ class _DoctorView:
 
 
 def _hung(console: Console, head: Text, said: str, width: int, style: str = "") -> RenderResult:
-    """A head, and text beside it that goes on under itself."""
+    """Yield a text with a hanging indent behind a head."""
     indent = head.cell_len
     body = Text(one_line(said), style)
     for position, line in enumerate(body.wrap(console, max(20, width - indent), overflow="fold")):

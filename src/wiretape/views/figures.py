@@ -1,26 +1,29 @@
-"""Numbers as a person reads them. What is unknown says so and is never 0."""
+"""Formats numbers for people. An unknown number is `?` or `unknown`, never 0."""
 
 from __future__ import annotations
+
+from rich.text import Text
 
 from wiretape.analyze.report import CostSum, UsageSum
 from wiretape.model.wording import plural
 
 UNKNOWN = "?"
+BAR_WIDTH = 12
 
 
 def tokens(number: int | None) -> str:
-    """A token count in a table."""
+    """Format a token count for a table."""
     return UNKNOWN if number is None else f"{number:,}"
 
 
 def short_sum(usage: UsageSum, field: str, calls: int) -> str:
-    """A sum in a table: `809 +2?` is 809 and two calls that did not say."""
+    """Format a sum for a table: `809 +2?` means 809, and two calls without a number."""
     value, unknown = getattr(usage, field), _unknown(usage, field, calls)
     return UNKNOWN if value is None else f"{value:,} +{unknown}?" if unknown else f"{value:,}"
 
 
 def long_sum(usage: UsageSum, field: str, calls: int) -> str:
-    """A sum in words: `809 + 2 calls unknown`."""
+    """Format a sum in words: `809 + 2 calls unknown`."""
     value, unknown = getattr(usage, field), _unknown(usage, field, calls)
     if value is None:
         return "unknown"
@@ -28,12 +31,12 @@ def long_sum(usage: UsageSum, field: str, calls: int) -> str:
 
 
 def _unknown(usage: UsageSum, field: str, calls: int) -> int:
-    """Calls that do not give this field; a call without any usage gives none."""
+    """Number of calls that do not report a field."""
     return min(calls, max(usage.unknown.get(field, 0), usage.unknown_calls))
 
 
 def percent(rate: float | None) -> str:
-    """A rate; small and near-full ones are not rounded into none and all."""
+    """Format a rate. Rates near 0 and 1 are not rounded to 0% and 100%."""
     if rate is None:
         return "unknown"
     if 0 < rate < 0.01:
@@ -44,7 +47,7 @@ def percent(rate: float | None) -> str:
 
 
 def money(usd: float | None) -> str:
-    """US dollars; small sums keep two digits that say something."""
+    """Format US dollars. Small amounts keep two significant digits."""
     if usd is None:
         return UNKNOWN
     if usd >= 0.995 or usd == 0:
@@ -54,7 +57,7 @@ def money(usd: float | None) -> str:
 
 
 def short_cost(cost: CostSum) -> str:
-    """A cost in a table: `≈` where a part is estimated, `+2?` for two calls whose cost is unknown."""
+    """Format a cost for a table: `≈` if a part is estimated, `+2?` for two calls with unknown cost."""
     if cost.usd is None:
         return UNKNOWN
     about = "≈" if cost.estimated_calls else ""
@@ -62,7 +65,7 @@ def short_cost(cost: CostSum) -> str:
 
 
 def long_cost(cost: CostSum) -> str:
-    """A cost in words."""
+    """Format a cost in words."""
     if cost.usd is None:
         return "unknown"
     unknown = f" + {plural(cost.unknown_calls, 'call')} unknown" if cost.unknown_calls else ""
@@ -71,7 +74,7 @@ def long_cost(cost: CostSum) -> str:
 
 
 def duration(ms: int | None) -> str:
-    """A time span in at most eight characters."""
+    """Format a duration in at most eight characters."""
     if ms is None:
         return UNKNOWN
     if ms < 1000:
@@ -86,7 +89,7 @@ def duration(ms: int | None) -> str:
 
 
 def size(number: int) -> str:
-    """Bytes."""
+    """Format a number of bytes."""
     if number < 1000:
         return f"{number} B"
     value = float(number)
@@ -95,3 +98,19 @@ def size(number: int) -> str:
         if value < 999.5:
             return f"{value:.1f} {unit}" if value < 99.95 else f"{value:.0f} {unit}"
     return f"{value / 1000:.1f} GB"
+
+
+CACHED, FRESH, UNSAID = "█", "░", "┄"  # unsaid: the provider does not report cached tokens
+
+
+def usage_bar(total: int | None, cached: int | None, most: int, width: int = BAR_WIDTH) -> Text:
+    """Render cached and other input tokens as a bar. Empty if the input is unknown."""
+    if not total or most <= 0:
+        return Text()
+    length = max(1, round(width * min(total, most) / most))
+    if cached is None:
+        return Text(UNSAID * length, style="dim")
+    full = round(length * min(cached, total) / total)
+    # A part that is not zero has at least one cell.
+    full = min(max(full, 1 if cached else 0), length - 1 if cached < total and length > 1 else length)
+    return Text.assemble((CACHED * full, "green"), (FRESH * (length - full), "dim"))

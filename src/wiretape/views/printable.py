@@ -1,7 +1,7 @@
-"""Text from outside made safe and fit to print: nothing here knows calls or tapes.
+"""Makes text of models and tools safe to print.
 
-What a model or a tool said is data. A terminal must never obey it: control characters and escape sequences are shown
-as escapes, and so are characters that reorder or break lines.
+A terminal must not interpret such text: control characters, escape sequences, and characters that reorder or break
+lines are shown as escapes.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with everything that a terminal would obey shown as an escape; line ends are newlines, no tabs."""
+    """Escape every control character. Line ends become newlines, tabs become spaces."""
     return _UNSAFE.sub(_escaped, text.replace("\r\n", "\n")).expandtabs(4)
 
 
 def one_line(text: str) -> str:
-    """The text on one line: each run of blanks and line ends is one space."""
+    """Return the text on one line: white space becomes one space."""
     return visible(" ".join(text.split()))
 
 
 LONGEST_NAME = 60
 
 
-@lru_cache(512)  # the same few stand in line after line
+@lru_cache(512)  # many lines have the same names
 def name(text: str) -> str:
-    """A name (a model's, an agent's, a tool's) for a table: a wire may claim any length."""
+    """Return the name of a model, agent or tool for a table, with a limited length."""
     return clip(text, LONGEST_NAME)
 
 
 def clip(text: str, width: int) -> str:
-    """One line of at most `width` cells; what does not fit ends in `…`. Wide characters count as two."""
-    # A cell holds at least a quarter of a character in practice; no need to clean a megabyte to show a line.
+    """Return the text on one line of at most `width` cells, with `…` at the end if it is cut."""
+    # A long text is cut first, so that only the visible part is escaped.
     line = one_line(text[: 8 * width + 64]) if len(text) > 8 * width + 64 else one_line(text)
     if cell_len(line) <= width:
         return line
@@ -53,12 +53,12 @@ def clip(text: str, width: int) -> str:
 
 
 def graphemes(text: str) -> list[str]:
-    """The text in the smallest pieces that a line may be cut into: a character and what combines with it."""
+    """Split the text into characters, each with its combining characters."""
     return [piece for piece in chop_cells(text, 1) if piece] or ([text] if text else [])
 
 
 def json_text(value: Json, indent: int | None = 2) -> str:
-    """JSON for people and programs alike: readable CJK, and no character that a terminal would obey."""
+    """Return JSON with readable CJK and escaped control characters. Raises UsageError if it is nested too deeply."""
     try:
         text = json.dumps(value, ensure_ascii=False, indent=indent)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Running text for a terminal: indented and wrapped without trailing blanks, headings, and labelled sentences."""
+"""Renders paragraphs: indented and wrapped text, headings, and labelled sentences."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rich.text import Text
 
 from wiretape.views.printable import graphemes
 
-NARROWEST = 10  # a column of text is never made narrower than this
-_AT_ONCE = 64  # lines that are handed to rich as one
+NARROWEST = 10  # the smallest width of a column of text
+_BATCH = 64  # lines in one rich segment
 _WORD = re.compile(r"(\A *+[^ ]++|[^ ]++) *+")
 # Letters and signs of one cell and of two, none of which joins its neighbours.
 _ONE = (
@@ -30,15 +30,17 @@ _WIDE = re.compile(f"[{_TWO}]+")
 
 @dataclass(frozen=True, slots=True)
 class Indented:
-    """Text moved in; lines too long for the width go on below, moved in likewise."""
+    """Indented text that wraps at the width."""
 
     text: Text
     indent: int
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = max(NARROWEST, options.max_width - self.indent)
-        if not self.text.spans:  # in one style: it may be of any size, and rich's own way takes long
-            yield from _moved(wrapped(console, self.text.plain, width), self.indent, console.get_style(self.text.style))
+        if not self.text.spans:  # one style: rich would be slow for long text
+            yield from _indented(
+                wrapped(console, self.text.plain, width), self.indent, console.get_style(self.text.style)
+            )
             return
         for line in self.text.wrap(console, width, overflow="fold"):
             moved = Text.assemble(" " * self.indent, line, no_wrap=True, overflow="fold")
@@ -46,20 +48,20 @@ class Indented:
             yield moved
 
 
-def _moved(lines: Iterator[str], indent: int, style: Style) -> Iterator[Segment]:
+def _indented(lines: Iterator[str], indent: int, style: Style) -> Iterator[Segment]:
     blanks = " " * indent
     if style:
         for line in lines:
             yield from (Segment(blanks), Segment(line, style), Segment.line()) if line else (Segment.line(),)
         return
-    while some := list(islice(lines, _AT_ONCE)):
+    while some := list(islice(lines, _BATCH)):
         yield Segment("".join(f"{blanks}{line}\n" if line else "\n" for line in some))
 
 
 def wrapped(console: Console, text: str, width: int) -> Iterator[str]:
-    """The text in lines of at most `width` cells, broken where rich breaks them, without their trailing blanks.
+    """Wrap text as rich does, and strip trailing spaces.
 
-    A line has at least one character, so one of a wide character alone may be wider than `width`.
+    A line has at least one character, so a wide character may exceed a `width` of 1.
     """
     width = max(1, width)
     for line in text.split("\n"):
@@ -67,15 +69,15 @@ def wrapped(console: Console, text: str, width: int) -> Iterator[str]:
             yield line.rstrip()
         elif _COUNTED.fullmatch(line):
             yield from _broken(line, width)
-        elif width == 1:  # rich loses a character of two cells here
+        elif width == 1:  # rich loses wide characters here
             yield from (character for one in graphemes(line) if (character := one.rstrip()))
-        else:  # characters that join others, or of which only rich knows how wide they are
+        else:  # characters that combine, or whose width only rich knows
             yield from (part.plain.rstrip() for part in Text(line).wrap(console, width, overflow="fold"))
 
 
 def _broken(line: str, width: int) -> Iterator[str]:
-    """A line of counted characters. A word longer than a line is cut with the blanks behind it."""
-    start = used = 0  # of the line that is being filled: where it starts, how many cells it has
+    """Wrap a line of characters with known widths. A word longer than a line is cut, with the spaces behind it."""
+    start = used = 0  # start and cells of the current line
     for word in _WORD.finditer(line):
         length = _cells(word[1])
         if length <= width - used:
@@ -93,18 +95,18 @@ def _broken(line: str, width: int) -> Iterator[str]:
 
 
 def _cuts(line: str, start: int, end: int, width: int) -> Iterator[int]:
-    """Where a word is cut that is longer than a line."""
+    """Yield the places where a word that is longer than a line is cut."""
     while (start := _fitting(line, start, end, width)) < end:
         yield start
 
 
 def _fitting(line: str, start: int, end: int, width: int) -> int:
-    """How far one line goes: at least one character."""
+    """Return the end of one line: at least one character."""
     if line[start : start + width].isascii():
         return min(end, start + width)
     stop = start
     while stop < end and width > 0:
-        some = line[stop : min(end, stop + max(1, width // 2))]  # they fit, but a wide one at the very edge
+        some = line[stop : min(end, stop + max(1, width // 2))]  # fits, except for a wide character at the edge
         if _cells(some) > width:
             break
         width -= _cells(some)
@@ -117,13 +119,13 @@ def _cells(text: str) -> int:
 
 
 def sentence(text: str, style: str = "") -> Indented:
-    """A line that wraps where it must."""
+    """A line that wraps if it is too long."""
     return Indented(Text(text, style=style), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A blank line, then a title with a rule to the right edge."""
+    """A blank line, and a title with a rule to the right edge."""
 
     title: str
 
@@ -140,7 +142,7 @@ class Heading:
 def labelled(
     console: Console, label: str, said: Text, width: int, indent: int = 0, label_width: int = 8
 ) -> Iterator[Text]:
-    """`label   words that wrap, each further line under the first word`."""
+    """Yield a label and a text beside it that wraps under its first word."""
     start = indent + label_width
     for number, part in enumerate(said.wrap(console, max(NARROWEST, width - start), overflow="fold")):
         head = " " * indent + label.ljust(label_width) if number == 0 else " " * start

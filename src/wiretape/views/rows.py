@@ -1,7 +1,7 @@
-"""Rows of cells that line up, wide characters included.
+"""Aligned rows of cells, wide characters included.
 
-rich's own Table cannot put a sentence across all columns under a row, and sizes each table by itself: the turns of
-one report must share their columns.
+rich's Table cannot put a sentence across all columns under a row, and cannot share columns between tables, as the
+turns of a report do.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column's title and manners."""
+    """A column: its title, alignment and smallest width."""
 
     title: str
     right: bool = False  # numbers
-    flexible: bool = False  # gives way, and wraps its cells, where the width does not do
-    least: int = 8  # a flexible column is not made narrower than this
+    flexible: bool = False  # is narrowed, and wraps its cells, if the table is too wide
+    least: int = 8  # smallest width of a flexible column
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How columns share a width. `fits` is False when even the narrowest they go is too wide."""
+    """The widths of columns. `fits` is False if the narrowest table is too wide."""
 
     widths: tuple[int, ...]
     gap: int
@@ -38,7 +38,7 @@ class Fit:
 
 
 def fit(columns: Sequence[TableColumn], rows: Iterable[Sequence[Text]], width: int) -> Fit:
-    """Each column as wide as its widest cell; then narrower gaps, then flexible columns cut down, the widest first."""
+    """Fit columns to a width: first smaller gaps, then narrower flexible columns, the widest first."""
     widths = [cell_len(column.title) for column in columns]
     for row in rows:
         widths = [max(wide, cell.cell_len) for wide, cell in zip(widths, row, strict=True)]
@@ -55,7 +55,7 @@ def fit(columns: Sequence[TableColumn], rows: Iterable[Sequence[Text]], width: i
 
 
 def row_lines(columns: Sequence[TableColumn], shape: Fit, row: Sequence[Text]) -> Iterator[Text]:
-    """One row as lines: a cell that is too wide for its column goes on in the line below."""
+    """Yield the lines of a row. A cell that is too wide wraps inside its column."""
     wrapped = [wrap_name(cell, wide) for cell, wide in zip(row, shape.widths, strict=True)]
     for number in range(max(len(lines) for lines in wrapped)):
         line = Text(no_wrap=True, overflow="fold")
@@ -72,20 +72,20 @@ _JOINT = re.compile(r"[-_/:· ](?=[^-_/:· ])|\.(?=\D)")
 
 
 def wrap_name(name: Text, width: int) -> list[Text]:
-    """A name broken into lines at its own joints (`claude-sonnet-4-5-` / `20250929`), anywhere if it has none.
+    """Wrap a name at its separators (`claude-sonnet-4-5-` / `20250929`), or anywhere if it has no separator.
 
-    Each line has at least one character, whatever the width.
+    Each line has at least one character.
     """
     if name.cell_len <= width:
         return [name]
     lead = len(name.plain) - len(name.plain.lstrip(" └"))
-    hanging = lead + 2 <= width and lead <= width // 2  # later lines are indented as the name is, without its branch
+    hanging = lead + 2 <= width and lead <= width // 2  # later lines have the indent of the name
     first, *more = name.divide(_cuts(name.plain, lead, width, lead if hanging else 0))
     return [first, *(Text.assemble(" " * lead if hanging else "", line) for line in more)]
 
 
 def _cuts(plain: str, lead: int, width: int, indent: int) -> Iterator[int]:
-    """Where each line after the first starts. `lead`: characters before the name; `indent`: cells of later lines."""
+    """Yield the start of each further line. `lead`: characters before the name; `indent`: cells of further lines."""
     joints = {match.end() for match in _JOINT.finditer(plain, lead)}
     at = start = joint = 0  # in `plain`: this piece, this line, the last joint
     used = behind = hang = 0  # cells: of this line, after its last joint, of its indent
@@ -94,7 +94,7 @@ def _cuts(plain: str, lead: int, width: int, indent: int) -> Iterator[int]:
         if at in joints:
             joint, behind = at, 0
         while used + cells > width and at > start:
-            # A joint so early that most of the line would stay empty is not used, nor is one of an earlier line.
+            # A separator in the first half of the line is not used, because most of the line would stay empty.
             early = joint <= start or hang + joint - start <= (hang + at - start) // 2
             start, kept = (at, 0) if early else (joint, behind)
             hang = indent
@@ -106,7 +106,7 @@ def _cuts(plain: str, lead: int, width: int, indent: int) -> Iterator[int]:
 
 
 def header_line(columns: Sequence[TableColumn], shape: Fit, style: str = "dim") -> Text:
-    """The titles over their columns."""
+    """Return the line of titles."""
     cells = []
     for column, wide in zip(columns, shape.widths, strict=True):
         blank = " " * (wide - cell_len(column.title))

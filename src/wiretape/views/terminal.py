@@ -1,4 +1,4 @@
-"""The console that every command prints through. It is the only place that looks at the terminal's environment."""
+"""The console of every command. Only this module reads the terminal's environment variables."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from rich.console import Console
 from rich.text import Text
 
 PIPE_WIDTH = 80
-NARROWEST = 40  # below this no table is readable: let the terminal wrap
+NARROWEST = 40  # in a narrower terminal tables are unreadable, and the terminal wraps lines
 
 
 class TapeConsole(Console):
-    """A console that takes text as it is: no markup, no emoji codes, no guesses what to highlight."""
+    """A console without markup, emoji codes and highlighting."""
 
     def on_broken_pipe(self) -> None:
-        # rich would exit with 1; the command line decides what a closed pipe means.
+        # rich would exit with 1; the command line handles a closed pipe.
         raise BrokenPipeError
 
 
 def make_console(stderr: bool = False, file: IO[str] | None = None) -> Console:
-    """A console for stdout (results) or stderr (progress, notices), right in a pipe and without colour."""
+    """Return a console for stdout (results) or stderr (progress, notices)."""
     stream = file or (sys.stderr if stderr else sys.stdout)
     return TapeConsole(
         file=file,
@@ -37,9 +37,9 @@ def make_console(stderr: bool = False, file: IO[str] | None = None) -> Console:
 
 
 def print_lines(console: Console, lines: Sequence[Text]) -> None:
-    """What `console.print(line, soft_wrap=True)` prints of each, for lines of which there may be thousands a second.
+    """Print lines as `console.print(line, soft_wrap=True)` does, but fast enough for thousands of lines a second.
 
-    Without colour that is the text, and rich takes ten times as long to find that out.
+    Without colour the plain text is written directly, which is ten times as fast.
     """
     if not lines:
         return
@@ -58,7 +58,7 @@ def _is_terminal(stream: IO[str]) -> bool:
 
 
 def _width(stream: IO[str]) -> int | None:
-    """COLUMNS, else 80 in a pipe, else None: rich asks the terminal, again at every resize."""
+    """Return COLUMNS, else 80 for a pipe, else None: rich then reads the terminal's width."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns) > 0:
         return max(NARROWEST, int(columns))
@@ -66,7 +66,7 @@ def _width(stream: IO[str]) -> int | None:
 
 
 def _color_system(stream: IO[str]) -> Literal["auto", "standard"] | None:
-    """None unless a terminal reads it or FORCE_COLOR asks; NO_COLOR goes first."""
+    """Return None unless the stream is a terminal or FORCE_COLOR is set. NO_COLOR takes precedence."""
     if os.environ.get("NO_COLOR"):
         return None
     if _is_terminal(stream):

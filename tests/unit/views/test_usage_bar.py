@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.views.usage_bar import CACHED, FRESH, UNSAID, usage_bar
+from wiretape.views.figures import CACHED, FRESH, UNSAID, usage_bar
 
 
 def test_length_is_the_input_beside_the_longest_and_the_full_part_is_cached() -> None:

@@ -1,3 +1,3 @@
 """Commands that look at a tape: ls, show, stats, cache, tools."""
 
-__all__ = ["ls"]
+__all__: list[str] = []

@@ -19,11 +19,10 @@ from wiretape.model.call import Text as TextBlock
 from wiretape.model.wording import plural
 from wiretape.views.blocks import message_view, pretty_arguments, shortened, tool_names
 from wiretape.views.call_line import ending
-from wiretape.views.figures import duration, percent
+from wiretape.views.figures import duration, percent, usage_bar
 from wiretape.views.printable import clip, json_text, name, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
 from wiretape.views.show.call import error_words, ran_words, usage_sentence
-from wiretape.views.usage_bar import usage_bar
 
 LABEL = 9
 _PHASES = {"request": "before its request", "answer": "after its answer", "tool": "at its tool"}

@@ -1,3 +1,3 @@
-"""Views of judgements: cache, budgets, lint findings, differences of runs."""
+"""Views of cache diagnoses, budgets, lint findings and differences of runs."""
 
 __all__ = ["cache", "check", "check_files", "diff", "lint"]

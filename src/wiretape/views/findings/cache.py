@@ -1,4 +1,4 @@
-"""A cache diagnosis for a terminal: a row for each call, what it was served of what it sent again, and why not more."""
+"""Renders a cache diagnosis: a row for each call with its tokens, and the verdict below it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STYLES: dict[Verdict, str] = {
     "routed_elsewhere": "yellow",
     "not_asked": "yellow",
 }
-_EVIDENCE = {"provider": "the provider says so", "wire": "", "inferred": "inferred"}
+_EVIDENCE = {"provider": "from the provider", "wire": "", "inferred": "inferred"}
 COLUMNS = [
     TableColumn("call", right=True),
     TableColumn("agent", flexible=True, least=6),
@@ -50,7 +50,7 @@ COLUMNS = [
 
 
 def cache_view(report: CacheReport) -> RenderableType:
-    """All calls of a tape."""
+    """Render the diagnosis of all calls."""
     return _CacheView(report)
 
 
@@ -67,7 +67,7 @@ class _CacheView:
         rows = [_row(one, most) for one in report.calls]
         columns = COLUMNS
         shape = fit(columns, rows, width)
-        if not shape.fits:  # a narrow terminal goes without the bar
+        if not shape.fits:  # a narrow terminal has no room for the bar
             columns, rows = COLUMNS[:-1], [row[:-1] for row in rows]
             shape = fit(columns, rows, width)
         yield header_line(columns, shape) if shape.fits else Text("call", style="dim")
@@ -93,7 +93,7 @@ def _row(one: CacheCall, most: int) -> list[Text]:
 
 
 def bar(one: CacheCall, most: int, width: int = BAR_WIDTH) -> Text:
-    """Served, then what could have been, then what is new; as long as the call's input beside the longest."""
+    """Render served, missed and new input as a bar. `most`: the input of the longest bar."""
     whole = one.input
     if not whole or most <= 0:
         return Text()
@@ -109,13 +109,13 @@ def bar(one: CacheCall, most: int, width: int = BAR_WIDTH) -> Text:
 
 
 def _cells(length: int, part: int, whole: int) -> int:
-    """Rounding does not claim none, or all."""
+    """Return the cells of a part: at least one, and not all unless the part is the whole."""
     cells = round(length * min(part, whole) / whole)
     return min(max(cells, 1 if part else 0), length - 1 if part < whole and length > 1 else length)
 
 
 def verdict_lines(one: CacheCall, console: Console, width: int) -> Iterator[Text]:
-    """Why, what it cost, and how to mend it."""
+    """Yield the verdict, its cost, and the fix."""
     said = Text.assemble((WORDS[one.verdict], _STYLES.get(one.verdict, "")), f": {one_line(one.text)}")
     yield from labelled(console, "why", said, width, INDENT)
     if one.lost_tokens:
@@ -126,7 +126,7 @@ def verdict_lines(one: CacheCall, console: Console, width: int) -> Iterator[Text
 
 
 def _costs(one: CacheCall) -> Iterator[tuple[str, str]]:
-    """What was missed: behind the break, which the mend gains, and in front of it, which it does not."""
+    """Yield the missed tokens: all, those behind the break, and those in front of it."""
     guess = "up to " if one.reported is None else ""
     paid = f", {money(one.lost_usd)} more than it needed to be" if one.lost_usd is not None else ""
     yield "cost", f"{guess}{one.lost_tokens:,} tokens that the cache would have served{paid}"
@@ -140,12 +140,12 @@ def _total(report: CacheReport, console: Console, width: int) -> Iterator[Text]:
     facts += [f"{number} {WORDS[verdict]}" for verdict, number in report.verdicts.items()]
     yield from labelled(console, "Total", Text(" · ".join(facts)), width)
     if report.predicted is not None and report.reported is not None:
-        told = f"predicted {report.predicted:,}, reported {report.reported:,}"
-        yield from labelled(console, "", Text(told), width)
+        sums = f"predicted {report.predicted:,}, reported {report.reported:,}"
+        yield from labelled(console, "", Text(sums), width)
     if report.lost_tokens:
         paid = f", {money(report.lost_usd)}" if report.lost_usd is not None else ""
         said = f"missed {report.lost_tokens:,} tokens{paid}"
-        if report.lost_before:  # with what was served, this is what was predicted
+        if report.lost_before:  # together with the served tokens, these are the predicted ones
             said += (
                 f": {report.lost_before:,} in front of breaks, {report.lost_tokens - report.lost_before:,} elsewhere"
             )
@@ -153,7 +153,7 @@ def _total(report: CacheReport, console: Console, width: int) -> Iterator[Text]:
 
 
 def _legend(report: CacheReport, bars: bool) -> Iterator[RenderableType]:
-    """The signs that are shown."""
+    """Explain the signs in the table."""
     signs = [f"{SERVED} served", f"{MISSED} missed", f"{NEW} new"] if bars else []
     if bars and any(one.reported is None for one in report.calls):
         signs.append(f"{UNSAID} sent before, not said if served")
@@ -168,7 +168,7 @@ def _legend(report: CacheReport, bars: bool) -> Iterator[RenderableType]:
 
 
 def cache_call_view(one: CacheCall) -> RenderableType:
-    """One call, with both texts about each place where its prefix broke."""
+    """Render one call with both texts at each prefix break."""
     return _CallView(one)
 
 
@@ -224,5 +224,5 @@ def _place(found: CacheBreak, one: CacheCall, console: Console, width: int) -> I
 
 
 def _marked(text: str, place: int) -> Text:
-    """A text about the place, on one line; from where it differs it stands out."""
+    """Return a text on one line with a mark where the difference starts."""
     return Text.assemble((one_line(text[:place]), "dim"), ("▸", "bold"), one_line(text[place:]) or "(the end)")

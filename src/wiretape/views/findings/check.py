@@ -1,4 +1,4 @@
-"""Budgets and what became of them: a table for a terminal."""
+"""Renders the result of budgets as a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLUMNS = [
 
 
 def check_view(report: CheckReport) -> RenderableType:
-    """What `wiretape check` shows."""
+    """Render what `wiretape check` shows."""
     return _CheckView(report)
 
 
@@ -43,8 +43,8 @@ class _CheckView:
                 )
             yield from _tape(tape, console, options.max_width)
             yield Text()
-        for said in said_once(self.report):
-            yield from labelled(console, "", Text(said, style="yellow"), options.max_width, label_width=0)
+        for detail in common_details(self.report):
+            yield from labelled(console, "", Text(detail, style="yellow"), options.max_width, label_width=0)
         yield from labelled(
             console,
             "",
@@ -55,7 +55,7 @@ class _CheckView:
 
 
 def verdict(report: CheckReport) -> str:
-    """How it came out, in one line."""
+    """Return the result in one line."""
     found = []
     if report.exceeded:
         found.append(f"{plural(report.exceeded, 'budget')} exceeded")
@@ -73,14 +73,14 @@ def verdict(report: CheckReport) -> str:
     return f"{'passed' if report.passed else 'failed'}{': ' if found else ''}{', '.join(found)}"
 
 
-def said_once(report: CheckReport) -> list[str]:
-    """What is so of every tape, and not of one of them: why no cost can be judged."""
+def common_details(report: CheckReport) -> list[str]:
+    """Return details that apply to all tapes: the missing price list."""
     details = [judged.detail for tape in report.tapes for judged in tape.judgements if judged.outcome != "kept"]
     return [NO_PRICES] if NO_PRICES in details else []
 
 
 def own_detail(judged: Judgement) -> str | None:
-    """What is to be said of a judgement beside it."""
+    """Return the detail of a judgement, unless it applies to all tapes."""
     return judged.detail if judged.outcome != "kept" and judged.detail != NO_PRICES else None
 
 
@@ -88,12 +88,12 @@ def _tape(tape: TapeCheck, console: Console, width: int) -> Iterator[Text]:
     if tape.problem is not None:
         yield from labelled(console, "!", Text(one_line(tape.problem), style="red"), width, label_width=2)
         return
-    told = shortened(tape.judgements)
-    rows = [_row(judged) for judged in told]
+    judgements = shortened(tape.judgements)
+    rows = [_row(judged) for judged in judgements]
     shape = fit(_COLUMNS, rows, width)
     if shape.fits:
         yield header_line(_COLUMNS, shape)
-    for judged, row in zip(told, rows, strict=True):
+    for judged, row in zip(judgements, rows, strict=True):
         yield from row_lines(_COLUMNS, shape, row) if shape.fits else _in_words(row, console, width)
         if detail := own_detail(judged):
             yield from labelled(console, "", Text(one_line(detail), style="dim"), width, 9, label_width=0)
@@ -103,7 +103,7 @@ def _tape(tape: TapeCheck, console: Console, width: int) -> Iterator[Text]:
 
 
 def _in_words(row: Sequence[Text], console: Console, width: int) -> Iterator[Text]:
-    """The row as a sentence, for a terminal too narrow for the table."""
+    """The row as a sentence, for a narrow terminal."""
     word, budget, where, limit, actual = row
     said = Text.assemble(word, " ", budget, f" ({where}): ", actual, ", ", limit)
     yield from labelled(console, "", said, width, label_width=0)
@@ -115,7 +115,7 @@ def _row(judged: Judgement) -> list[Text]:
 
 
 def shortened(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Turns that keep a budget of more than a few of them in one row; what fails stands alone."""
+    """Combine the turns that keep a budget in one row. Failed judgements keep a row of their own."""
     told: list[Judgement] = []
     kept: dict[str, list[Judgement]] = {}
     for judged in judgements:

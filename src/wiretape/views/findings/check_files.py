@@ -1,4 +1,4 @@
-"""Budgets and what became of them for other programs: Markdown for a pull request, JUnit XML for a CI server."""
+"""Writes the result of budgets as Markdown for a pull request, and as JUnit XML for a CI server."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from wiretape.analyze.budgets.report import CheckReport, Judgement, TapeCheck
-from wiretape.views.findings.check import own_detail, said_once, shortened, verdict
+from wiretape.views.findings.check import common_details, own_detail, shortened, verdict
 from wiretape.views.printable import one_line
 
 _SIGNS = {"kept": "✅", "exceeded": "❌", "unknown": "❓", "skipped": "➖"}
 
 
 def check_markdown(report: CheckReport) -> str:
-    """A summary as GitHub shows it: $GITHUB_STEP_SUMMARY, or a comment."""
+    """Return a summary in GitHub's Markdown, for $GITHUB_STEP_SUMMARY or a comment."""
     lines = [f"### wiretape check {verdict(report)}", ""]
     for tape in report.tapes:
         lines += [f"**{_cell(tape.tape)}**", ""]
         lines += _problem(tape) if tape.problem is not None else _table(tape)
         lines.append("")
-    lines += [line for said in said_once(report) for line in (_cell(said), "")]
+    lines += [line for said in common_details(report) for line in (_cell(said), "")]
     return "\n".join(lines)
 
 
@@ -42,12 +42,12 @@ def _table(tape: TapeCheck) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    """Text that Markdown takes as it is, on one line."""
+    """Escape text for Markdown, on one line."""
     return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", one_line(text))
 
 
 def check_junit(report: CheckReport) -> str:
-    """A test suite for each tape, a test case for each budget and turn."""
+    """Return JUnit XML: a test suite for each tape, a test case for each judgement."""
     root = ElementTree.Element("testsuites", name="wiretape check")
     for tape in report.tapes:
         cases = list(_cases(tape, report.allow_unknown))

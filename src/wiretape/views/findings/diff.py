@@ -1,4 +1,4 @@
-"""Two runs side by side for a terminal: each turn's numbers, what only one run has, and where they part."""
+"""Renders the comparison of two runs: the numbers of each turn, the calls of only one run, and the first difference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VALUE = 400  # cells of a value before it is cut
 
 
 def diff_view(comparison: DiffReport, name_a: str, name_b: str, everything: bool = False) -> RenderableType:
-    """What `wiretape diff` shows; `everything`: every difference, and what changes from run to run."""
+    """Render what `wiretape diff` shows. `everything`: every difference, volatile values included."""
     return _DiffView(comparison, name_a, name_b, everything)
 
 
@@ -85,7 +85,7 @@ FIELDS = (("input", "input"), ("cached", "cached"), ("output", "output"), ("reas
 
 
 def _numbers(a: Sums | None, b: Sums | None, width: int) -> Iterator[Text]:
-    """The numbers of both runs, and how much more or less the second has."""
+    """Yield the numbers of both runs, and their difference."""
     rows = [
         _row("calls", _of(a, "calls"), _of(b, "calls")),
         _row("tool calls", _of(a, "tool_calls"), _of(b, "tool_calls")),
@@ -118,7 +118,7 @@ def _of(side: Sums | None, name: str) -> tuple[str, int | None]:
 
 
 def _tokens(side: Sums | None, field: str) -> tuple[str, int | None]:
-    """A sum in words, and its number where every call gives it."""
+    """Return a sum as text, and its number if every call reports it."""
     if side is None:
         return "-", None
     whole = not side.usage.unknown.get(field) and not side.usage.unknown_calls

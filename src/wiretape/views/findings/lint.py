@@ -1,4 +1,4 @@
-"""Lint findings for a terminal: tape by tape, each with its place, both values and the next step."""
+"""Renders lint findings: tape by tape, each with its place, both values and the next step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VALUE = 300  # cells of a value before it is cut
 
 
 def lint_view(report: LintReport) -> RenderableType:
-    """What `wiretape lint` shows."""
+    """Render what `wiretape lint` shows."""
     return _LintView(report)
 
 
@@ -38,7 +38,7 @@ class _LintView:
 
 
 def summary(report: LintReport) -> str:
-    """How much was found, in one line."""
+    """Return the number of findings in one line."""
     numbers = ((report.errors, "error"), (report.warnings, "warning"), (report.infos, "note"))
     found = ", ".join(plural(number, noun) for number, noun in numbers if number) or "nothing found"
     unreadable = f"; {plural(report.unreadable, 'tape')} could not be read" if report.unreadable else ""
@@ -46,7 +46,7 @@ def summary(report: LintReport) -> str:
 
 
 def _tape(tape: TapeLint, console: Console, width: int) -> Iterator[Text]:
-    # What is told of many calls in the same words is told once.
+    # Equal findings about several calls are shown once.
     for _, same in groupby(tape.findings, key=lambda one: (one.rule, one.severity, one.text, one.path)):
         yield from _finding(list(same), console, width)
 
@@ -72,7 +72,7 @@ def _place(same: Sequence[LintFinding]) -> str:
 
 
 def rule_view(rule: LintRule) -> RenderableType:
-    """What `wiretape lint --explain` shows of one rule."""
+    """Render what `wiretape lint --explain` shows for one rule."""
     return _RuleView(rule)
 
 
@@ -92,7 +92,7 @@ class _RuleView:
 
 
 def rules_view(rules: Sequence[LintRule]) -> RenderableType:
-    """What `wiretape lint --rules` shows."""
+    """Render what `wiretape lint --rules` shows."""
     return _RulesView(rules)
 
 

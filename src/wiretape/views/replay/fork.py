@@ -1,4 +1,4 @@
-"""A fork while it goes on, and what became of it."""
+"""Renders a fork: one line for each live call, and the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wiretape.views.prose import Indented, labelled, sentence
 
 
 def fork_line(row: RerunCall, width: int) -> Text:
-    """One call that was asked live: what it asks for, or says."""
+    """Render a live call: the tools that it calls, or its text."""
     number = str(row.call) if row.call is not None else "+"
     head = f"{number:>4}  {name(row.agent)}  "
     if row.outcome == "not reached":
@@ -27,7 +27,7 @@ def fork_line(row: RerunCall, width: int) -> Text:
 
 
 def fork_view(report: RerunReport, kept: int, edited: bool) -> RenderableType:
-    """`kept`: exchanges that the fork shares with its tape; `edited`: it also has a changed answer."""
+    """Render a fork. `kept`: exchanges that it shares with its tape; `edited`: it has a changed answer."""
     return _ForkView(report, kept, edited)
 
 

@@ -1,4 +1,4 @@
-"""What `wiretape verify` shows: a row for each call, under it what has changed, and what to do."""
+"""Renders `wiretape verify`: a row for each call with its changes, and the next step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wiretape.views.prose import labelled
 from wiretape.views.replay.rows import Compared
 from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 
-_MOST = 20  # calls: where there are more, those that are the same are only counted
+_MOST = 20  # calls; if there are more, unchanged calls are only counted
 _INDENT = 4
 _STYLES = {
     "same": "green",
@@ -35,7 +35,7 @@ COLUMNS = [
 
 
 def freshness_view(found: Freshness, mend: str, *, full: bool = False) -> RenderableType:
-    """`mend`: the command that re-records what drifted."""
+    """Render a comparison. `mend`: the command that records drifted calls again."""
     return _FreshnessView(found, mend, full)
 
 
@@ -110,7 +110,7 @@ def _row(call: CallFreshness) -> list[Text]:
 
 
 def _request_word(call: CallFreshness) -> str:
-    """Where replay would not answer: the program asks otherwise, or only says otherwise what the model said."""
+    """Return how an unanswered request differs: `changed`, or `other words` if only the model's texts differ."""
     if call.again and not any(change.side == "request" for change in call.changes):
         return "as above"
     return "changed" if any(change.side == "request" for change in call.changes) else "other words"

@@ -1,4 +1,4 @@
-"""A rerun, call by call: is each request what its format makes of the call before, and where do the runs part?"""
+"""Renders a rerun: each request compared with the one that its format builds, and where the runs diverge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wiretape.views.printable import clip, name, one_line, visible
 from wiretape.views.prose import sentence
 from wiretape.views.replay.rows import Compared
 
-_SHOWN = 3  # differences written out for a call; --json has them all
+_SHOWN = 3  # differences shown for a call; --json has all
 _NARROWEST = 24
 _STYLES = {"equal": "green", "differs": "bold red", "given": "", "new": "yellow", "not reached": "yellow"}
 _OWN = {
@@ -31,7 +31,7 @@ _OWN = {
 
 
 def rerun_line(row: RerunCall, width: int = 80, agents: int = 8) -> Text:
-    """One line for a call, while a live rerun is under way."""
+    """Return one line for a call of a live rerun."""
     text = Text.assemble((_head(row, agents), _STYLES.get(row.outcome, "dim")))
     said = row.parts or ", ".join(tool.name for tool in row.asks) or row.said
     return text.append(clip(said, max(_NARROWEST, width - text.cell_len)))
@@ -43,7 +43,7 @@ def _head(row: RerunCall, agents: int) -> str:
 
 
 class RerunView:
-    """One block for each call, what differs under it, and a line that sums it up."""
+    """A block for each call with its differences, and a summary."""
 
     def __init__(self, report: RerunReport) -> None:
         self._report = report
@@ -61,7 +61,7 @@ class RerunView:
         if report.lacks_results:
             yield sentence("  --tools FILE.py has functions that answer what the tape cannot")
         for gap in report.gaps:
-            yield sentence(f"the tape is incomplete, and only what is there was compared: {one_line(gap)}", "bold red")
+            yield sentence(f"the tape is incomplete, only its exchanges were compared: {one_line(gap)}", "bold red")
         yield sentence(_summary(report), "bold green" if report.equal and not report.gaps else "bold red")
 
     def _row(self, console: Console, width: int, row: RerunCall, agents: int) -> Iterator[Text]:
@@ -88,11 +88,11 @@ def _lines(console: Console, text: str, room: int) -> list[Text]:
 
 
 def _said(row: RerunCall, live: bool) -> Iterator[str]:
-    """`live`: what a model says now is another thing than what the tape has."""
+    """Yield the notes about a call. `live`: a model answers instead of the tape."""
     if row.note:
         yield row.note
     if row.tier == "masked":
-        yield "alike but for dates, times and ids"
+        yield "equal except for dates, times and ids"
     if row.given:
         yield "the program " + _own(row.given)
     if row.parts:
@@ -105,7 +105,7 @@ def _said(row: RerunCall, live: bool) -> Iterator[str]:
 
 
 def _own(given: tuple[RerunGiven, ...]) -> str:
-    """`adds messages[3], another prompt at system`, each once."""
+    """Return `adds messages[3], another prompt at system`, each once."""
     told = dict.fromkeys(_OWN.get(one.kind, "decides {where}").format(where=one.where) for one in given)
     listed = list(told)
     more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""

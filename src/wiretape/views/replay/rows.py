@@ -1,4 +1,4 @@
-"""The rows of a replay's summary: labels, and beside them words, two values under each other, or a command to copy."""
+"""The rows of a replay's summary: labels, and beside them text, two compared values, or a command to copy."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from wiretape.compare.excerpt import LIVE, RECORDED
+from wiretape.matching.report import ReportedExchange
 from wiretape.views.printable import graphemes, visible
 
 _LABEL = 11
@@ -20,7 +21,7 @@ _NARROWEST = 20
 
 
 class Beside(Protocol):
-    """What stands beside a label: lines that fit a width where they can."""
+    """The content beside a label, as lines for a width."""
 
     def lines(self, console: Console, width: int) -> Iterator[Text]: ...
 
@@ -29,7 +30,7 @@ Row: TypeAlias = tuple[str, Beside]
 
 
 class Rows:
-    """Labels and what stands beside them, in two columns. No line ends in spaces."""
+    """Labels and their content in two columns, without trailing spaces."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
@@ -46,7 +47,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Text that goes on under itself, leading blanks included."""
+    """Text that wraps under itself, leading spaces included."""
 
     text: str
     style: str = ""
@@ -60,8 +61,8 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """A command that is never broken into lines: beside what it is for, or below it where that is too long."""
+class CommandRow:
+    """A command that is never wrapped: beside its purpose, or below it if the line is too long."""
 
     why: str
     command: str
@@ -78,12 +79,12 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A recorded value over a live one, with a mark under the first character that differs."""
+    """A recorded value above a live one, with a mark under the first character that differs."""
 
     recorded: str
     live: str
     hang: int
-    other: str = LIVE  # what stands before the second value
+    other: str = LIVE  # label of the second value
 
     def lines(self, console: Console, width: int) -> Iterator[Text]:
         room = max(_NARROWEST, width - self.hang - len(RECORDED))
@@ -91,7 +92,7 @@ class Compared:
         yield from self._value(RECORDED, recorded, room)
         first, *more = self._value(self.other, live, room)
         yield first
-        if same and recorded != live:  # a mark under the very first character would say nothing
+        if same and recorded != live:  # without a common start, no mark is needed
             yield Text.assemble(" " * (self.hang + len(LIVE) + cell_len(live[:same])), ("^", "bold yellow"))
         yield from more
 
@@ -101,7 +102,7 @@ class Compared:
 
 
 def _aligned(recorded: str, live: str, room: int) -> tuple[str, str, int]:
-    """Both values from the same point on, chosen so that the difference is on the first line; how much is the same."""
+    """Cut both values so that the difference is on the first line. Return them and their common length."""
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(recorded, live, strict=False)))
     if cell_len(recorded[:same]) <= room * 2 // 3:
         return recorded, live, same
@@ -112,3 +113,18 @@ def _aligned(recorded: str, live: str, room: int) -> tuple[str, str, int]:
             break
         start -= len(piece)
     return f"…{recorded[start:]}", f"…{live[start:]}", same - start + 1
+
+
+_MOST = 12
+
+
+def named_calls(named: Sequence[ReportedExchange]) -> str:
+    """Return `calls 1, 2, 3 and x7`. A long list is cut and counted."""
+    calls = [str(name.call) for name in named if name.call is not None]
+    others = [f"x{name.exchange}" for name in named if name.call is None]
+    shown = [("call " if len(calls) == 1 else "calls ") + ", ".join(_cut(calls))] if calls else []
+    return " and ".join([*shown, *([", ".join(_cut(others))] if others else [])])
+
+
+def _cut(names: list[str]) -> list[str]:
+    return names if len(names) <= _MOST else [*names[:_MOST], f"… ({len(names)} in all)"]

@@ -1,4 +1,4 @@
-"""The summary of a replay: what was played, drifted, missed, strayed, let through and left over."""
+"""Renders the summary of a replay: played, drifted, missed and stray requests, and exchanges left over."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from wiretape.matching.report import ReplayReport, ReportedDrift, ReportedFault,
 from wiretape.matching.values import Answer, Injected, Miss, Outcome, Stray
 from wiretape.model.wording import plural
 from wiretape.views.prose import labelled, sentence
-from wiretape.views.replay.named_calls import named_calls
-from wiretape.views.replay.rows import Command, Compared, Row, Rows, Words
+from wiretape.views.replay.rows import CommandRow, Compared, Row, Rows, Words, named_calls
 
 _MOST_MINOR = 3
 
 
 def replay_view(report: ReplayReport) -> RenderableType:
-    """One block for each kind of thing that happened; what did not happen is not mentioned."""
+    """Render one block for each kind of outcome that occurred."""
     lines: list[Row] = [_row("played", _played(report)), *_injected(report)]
     for position, drift in enumerate(d for d in report.drifted if not d.minor):
         lines += _drift("drifted" if not position else "", drift)
@@ -45,9 +44,9 @@ def replay_view(report: ReplayReport) -> RenderableType:
 
 
 class Unreached:
-    """What to check where no call reached the replay. `program`: as a person would type it; empty: none was run.
+    """Advice if no call reached the replay. `program`: its command line; empty: none was run.
 
-    `sealed`: it had no way to its model.
+    `sealed`: the program had no network.
     """
 
     def __init__(self, report: ReplayReport, program: str, failed: bool, sealed: bool = False) -> None:
@@ -66,21 +65,21 @@ class Unreached:
 
     def _advice(self) -> Iterator[str]:
         if not self._program:
-            yield "Does the program run with the printed variables, and with none of its own in their place?"
-            yield "Does it read one of them, or has it a setting for the base URL?"
+            yield "Does the program run with the printed variables, and does nothing replace them?"
+            yield "Does it read one of them, or does it have a setting for the base URL?"
             return
-        yield "Does the program read a *_BASE_URL variable, or has it a setting for the base URL?"
+        yield "Does the program read a *_BASE_URL variable, or does it have a setting for the base URL?"
         if self._sealed:
-            yield "It was sealed: what it tried to reach is listed above."
+            yield "It was sealed: its connections are listed above."
         else:
-            yield "Does it obey proxy variables? If it does neither, it may have called its model live."
-            yield "--sealed leads it here all the same (on Linux), or says what it tried to reach."
-        yield f"wiretape doctor -- {self._program} says what is known of it and what is set for it."
-        yield f"Serve without a program (wiretape replay {self._report.tapes}) and give it the printed address by hand."
+            yield "Does it use proxy variables? If it does neither, it may have called its model live."
+            yield "--sealed intercepts such a program (Linux), or lists the connections that it tried."
+        yield f"wiretape doctor -- {self._program} shows the checks and variables for the program."
+        yield f"Serve without a program (wiretape replay {self._report.tapes}) and set the printed address by hand."
 
 
 def outcome_line(outcome: Outcome) -> Text:
-    """One line for what is no answered model call, while it happens."""
+    """Return one line for an outcome that is not an answered model call."""
     match outcome:
         case Answer(reference=reference):
             return Text(f"{f'x{reference.exchange}':>3}  {reference.what}", "dim")
@@ -93,7 +92,7 @@ def outcome_line(outcome: Outcome) -> Text:
 
 
 def tier_mark(answer: Answer) -> str:
-    """What is said of an answer that did not match exactly, or that a fault delayed."""
+    """Return a note about an answer with drift, or with injected faults."""
     injected = "".join(f"  injected {fault.spec}" for fault in answer.faults)
     return injected + ("" if answer.tier is Tier.EXACT else f"  drift ({answer.tier.word})")
 
@@ -121,7 +120,7 @@ def _injected(report: ReplayReport) -> Iterator[Row]:
         yield _row(label, f"{fault} into {named_calls(named)}{again}")
         label = ""
     if report.not_injected:
-        yield _row(label, f"{', '.join(report.not_injected)} never came up: nobody asked for the call", "yellow")
+        yield _row(label, f"{', '.join(report.not_injected)} was not injected: no request reached the call", "yellow")
 
 
 def _drift(label: str, drift: ReportedDrift) -> Iterator[Row]:
@@ -152,7 +151,7 @@ def _missed(missed: ReportedMiss) -> Iterator[Row]:
             live = next(lines, "").lstrip()
             yield "", Compared(said.removeprefix(RECORDED), live.removeprefix(LIVE), len(line) - len(said))
         elif missed.mend and line.endswith(f" {missed.mend}"):
-            yield "", Command(line.removesuffix(missed.mend).rstrip(), missed.mend)
+            yield "", CommandRow(line.removesuffix(missed.mend).rstrip(), missed.mend)
         else:
             yield _row("", line)
 

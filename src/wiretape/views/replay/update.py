@@ -1,4 +1,4 @@
-"""What `wiretape record --update` says at the end: what was kept, called live, and dropped."""
+"""Renders the end of `wiretape record --update`: exchanges kept, called live, and dropped."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from wiretape.compare.excerpt import excerpts
 from wiretape.matching.report import ReplayReport
 from wiretape.matching.values import Miss
 from wiretape.model.wording import plural
-from wiretape.views.replay.named_calls import named_calls
-from wiretape.views.replay.rows import Compared, Row, Rows, Words
+from wiretape.views.replay.rows import Compared, Row, Rows, Words, named_calls
 
-_MOST = 6  # calls that are told one by one
+_MOST = 6  # calls that are listed
 
 
 @dataclass(frozen=True, slots=True)
-class Updated:
-    """`fresh`: how many exchanges were recorded; `misses`: why, as far as they are model calls. `outcome`: the end."""
+class UpdateSummary:
+    """An updated tape. `fresh`: number of recorded exchanges; `misses`: their misses; `outcome`: the last line."""
 
     report: ReplayReport
     misses: Sequence[Miss]
@@ -31,7 +30,8 @@ class Updated:
     written: bool
 
 
-def update_view(updated: Updated) -> RenderableType:
+def update_view(updated: UpdateSummary) -> RenderableType:
+    """Render the summary of an update."""
     rows = [*_kept(updated.report), *_fresh(updated), *_dropped(updated)]
     return Group(Rows(rows), Text(updated.outcome, "bold" if updated.written else "bold yellow", overflow="fold"))
 
@@ -45,28 +45,28 @@ def _kept(report: ReplayReport) -> Iterator[Row]:
     yield "kept", Words(said + (f", {plural(others, 'other exchange')}" if others else ""))
 
 
-def _fresh(updated: Updated) -> Iterator[Row]:
+def _fresh(updated: UpdateSummary) -> Iterator[Row]:
     if not updated.fresh:
         yield "called live", Words("nothing")
         return
     anew = ", recorded anew" if updated.written else ", and not kept"
     yield "called live", Words(plural(updated.fresh, "exchange") + anew)
-    told = _told(updated.misses)
-    for miss, times in told[:_MOST]:
+    counted = _counted(updated.misses)
+    for miss, times in counted[:_MOST]:
         yield "", Words(f"{miss.what}: {_why(miss)}")
         if apart := _first_difference(miss):
             yield "", Compared(*excerpts(apart), 2)
         if times > 1:
             yield "", Words(f"and so {plural(times - 1, 'call')} more")
-    if told[_MOST:]:
-        yield "", Words(f"and {plural(sum(times for _, times in told[_MOST:]), 'call')} more")
+    if counted[_MOST:]:
+        yield "", Words(f"and {plural(sum(times for _, times in counted[_MOST:]), 'call')} more")
     others = updated.fresh - len(updated.misses)
     if others > 0:
-        yield "", Words(f"{others} of them no model calls, or WebSockets (always live)")
+        yield "", Words(f"{others} of them not model calls, or WebSockets (always live)")
 
 
-def _told(misses: Sequence[Miss]) -> list[tuple[Miss, int]]:
-    """The misses to tell of, and for how many calls each stands: what changed once is in every later request, too."""
+def _counted(misses: Sequence[Miss]) -> list[tuple[Miss, int]]:
+    """Return the different misses with their number of calls. A change is in every later request, too."""
     counted: dict[object, tuple[Miss, int]] = {}
     for miss in misses:
         apart = _first_difference(miss)
@@ -93,7 +93,7 @@ def _why(miss: Miss) -> str:
     return str(miss.reason)
 
 
-def _dropped(updated: Updated) -> Iterator[Row]:
+def _dropped(updated: UpdateSummary) -> Iterator[Row]:
     if not updated.written:
         return
     report = updated.report

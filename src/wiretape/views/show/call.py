@@ -1,4 +1,4 @@
-"""One model call for a terminal: what it adds to its thread, what the model answered, and the facts around it."""
+"""Renders one model call: its facts, its new messages, and the answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LABEL = 10
 
 
 def call_view(step: Step, run: Run, why: str, *, full: bool = False) -> RenderableType:
-    """What `wiretape show TAPE CALL` shows. `full`: the whole history and the tools, nothing shortened."""
+    """Render what `wiretape show TAPE CALL` shows. `full`: the whole history and the tools, nothing shortened."""
     return _CallView(step, run, why, full)
 
 
@@ -61,7 +61,7 @@ def _agent(step: Step, run: Run) -> str:
 
 
 def facts(step: Step, why: str, full: bool) -> Iterator[tuple[str, Text]]:
-    """The labelled lines above the messages."""
+    """Yield the labelled lines above the messages."""
     call, response = step.call, step.call.response
     yield "why", Text(one_line(why))
     yield "url", Text(one_line(call.url))
@@ -92,7 +92,7 @@ def _models(call: ModelCall) -> str:
 
 
 def usage_sentence(usage: Usage | None) -> str:
-    """Every count that the wire gives, and which it does not."""
+    """Return the token counts of a call; unknown ones are `?`."""
     if usage is None:
         return "unknown: the wire gives no usage"
     said = [f"{tokens(usage.input)} in", f"{tokens(usage.cached)} cached"]
@@ -102,7 +102,7 @@ def usage_sentence(usage: Usage | None) -> str:
 
 
 def timing(call: ModelCall, response: CallResponse | None) -> str:
-    """When it started, when the first token came, how long it took."""
+    """Return the start, the time to the first token, and the duration."""
     said = [f"started at {duration(call.at)}"]
     if response is not None and response.first_token_at is not None:
         said.append(f"first token after {duration(response.first_token_at - call.at)}")
@@ -111,7 +111,7 @@ def timing(call: ModelCall, response: CallResponse | None) -> str:
 
 
 def error_words(error: CallError) -> str:
-    """The provider's error on one line."""
+    """Return the provider's error on one line."""
     name = " ".join(part for part in (error.type, error.code) if part)
     said = f"{name}: {error.message}" if name else error.message
     retry = f"; retry after {duration(error.retry_after_ms)}" if error.retry_after_ms is not None else ""
@@ -126,7 +126,7 @@ def _offered(tools: tuple[ToolSpec, ...]) -> str:
 
 
 def setting_words(settings: Mapping[str, object]) -> str:
-    """`temperature 0.8 · stream true`: every setting, long values shortened."""
+    """Return `temperature 0.8 · stream true`: every setting, long values shortened."""
     return " · ".join(f"{name} {clip(json_text(value, indent=None), 60)}" for name, value in settings.items())
 
 
@@ -154,7 +154,7 @@ def _request(step: Step, full: bool) -> Iterator[RenderableType]:
 
 
 def ran_words(use: ToolUse) -> str:
-    """Where a tool ran and how long it took, as its server saw it."""
+    """Return the exchange on which a tool ran, and its duration at the server."""
     return f"ran on x{use.exchange}, " + (duration(use.ran_ms) if use.ran_ms is not None else "not answered")
 
 

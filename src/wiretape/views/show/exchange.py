@@ -1,4 +1,4 @@
-"""An exchange as it crossed the wire: in words for a terminal, or its very bytes."""
+"""Renders an exchange, or returns its bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wiretape.wire.mcp.mcp import mcp_words
 
 
 def exchange_view(exchange: Exchange, *, calls: tuple[int, ...] = (), full: bool = False) -> RenderableType:
-    """An exchange that is no model call, or that holds several: whole, as it is."""
+    """Render an exchange that is not exactly one model call."""
     return _ExchangeView(exchange, calls, full)
 
 
@@ -62,7 +62,7 @@ MOST_MESSAGES = 40
 
 
 def exchange_words(exchange: Exchange) -> str:
-    """What it is about if that is known, status, what came back, how long it took and how it ended, on one line."""
+    """Return a summary on one line: subject, status, content type, size, duration, end."""
     response = exchange.response
     about = mcp_words(exchange)
     said = [one_line(about)] if about is not None else []
@@ -91,7 +91,7 @@ def _content(headers: Headers, body: Body | None, full: bool) -> Iterator[Render
 
 
 def body_text(body: Body) -> str:
-    """A body to read: JSON spelled out, text as it is, of bytes how many there are."""
+    """Return a body as text: JSON indented, text unchanged, binary data as its size."""
     match body:
         case JsonBody(value=value):
             return json_text(value)
@@ -104,7 +104,7 @@ def body_text(body: Body) -> str:
 
 
 def raw_exchange(exchange: Exchange) -> bytes:
-    """Request and response as on the wire, as far as the tape keeps it: heads, and bodies byte for byte."""
+    """Return the request and the response as bytes: heads, and bodies byte for byte."""
     request, response = exchange.request, exchange.response
     http = f"HTTP/{request.http or '1.1'}"
     parts = [_head(f"{request.method} {request.url} {http}", request.headers), body_bytes(request.body)]

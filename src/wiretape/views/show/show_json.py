@@ -1,4 +1,4 @@
-"""What `wiretape show --json` prints: a tape, a call or an exchange, for programs."""
+"""The JSON of `wiretape show --json`: a tape, a call or an exchange."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TYPE = {
 
 
 def tape_json(name: str, header: Header, exchanges: Sequence[Exchange], run: Run) -> JsonObject:
-    """The tape at a glance: every exchange, and of each model call its summary."""
+    """Return every exchange, and a summary of each model call."""
     calls: dict[int, list[JsonObject]] = {}
     for step in run.steps:
         calls.setdefault(step.call.exchange, []).append(_summary(step, run))
@@ -53,7 +53,7 @@ def tape_json(name: str, header: Header, exchanges: Sequence[Exchange], run: Run
 
 
 def call_json(step: Step, run: Run, why: str, *, full: bool = False) -> JsonObject:
-    """One call: what it adds to its thread (all it sends, with `full`), and what the model answered."""
+    """Return a call: its new messages (all messages with `full`), and the answer."""
     call, request, response = step.call, step.call.request, step.call.response
     start = 0 if full else step.new_from
     return {
@@ -82,7 +82,7 @@ def call_json(step: Step, run: Run, why: str, *, full: bool = False) -> JsonObje
 
 
 def exchange_json(exchange: Exchange) -> JsonObject:
-    """One exchange whole."""
+    """Return a whole exchange."""
     request, response = exchange.request, exchange.response
     said: JsonObject = {
         "exchange": exchange.number,
@@ -145,8 +145,8 @@ def _message(message: Message) -> JsonObject:
 
 
 def _block(block: Block) -> JsonObject:
-    # Not asdict: it copies deeply, and raw blocks may hold megabytes of media.
-    # What type an unknown block claims to be stands in its raw value.
+    # asdict would copy raw blocks, which may have megabytes of media.
+    # The raw value of an unknown block has its type.
     said = {f.name: getattr(block, f.name) for f in fields(block) if f.name != "type"}
     return {"type": _TYPE[type(block)], **said}
 

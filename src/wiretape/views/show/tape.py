@@ -1,4 +1,4 @@
-"""A tape at a glance: where it comes from, and its exchanges in order, calls and all others."""
+"""Renders the overview of a tape: its header, and its exchanges in order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INDENT = 4
 
 
 def tape_view(name: str, header: Header, exchanges: Sequence[Exchange], run: Run) -> RenderableType:
-    """What `wiretape show TAPE` shows."""
+    """Render what `wiretape show TAPE` shows."""
     return _TapeView(name, header, exchanges, run)
 
 
@@ -72,7 +72,7 @@ def _provenance(header: Header) -> Iterator[tuple[str, str]]:
 
 
 def client_words(client: Mapping[str, str | list[str]] | None) -> str:
-    """Who spoke, as a person wants it: user agents as they are, every other header with its name."""
+    """Return the client of a tape: user agents, and other headers with their names."""
     said = []
     for header, value in (client or {}).items():
         values = [value] if isinstance(value, str) else value
@@ -133,13 +133,13 @@ def _call_row(step: Step, agents: dict[int, str], side: bool) -> list[Text]:
 
 
 def _other_cells(exchange: Exchange) -> list[Text]:
-    """What an exchange that is no model call has in the columns of the calls: no call number, but a time."""
+    """Return the cells of an exchange that is not a model call."""
     cells = [Text(f"x{exchange.number}"), Text(), Text(duration(exchange.at))]
     return cells + [Text()] * (len(COLUMNS) - len(cells))
 
 
 def _other(exchange: Exchange, shape: Fit, width: int, aligned: bool) -> Iterator[Text]:
-    """An exchange that is no model call: the line says so by having no call number."""
+    """Render an exchange that is not a model call. Its line has an exchange number instead of a call number."""
     number, _, at = (cell.plain for cell in _other_cells(exchange)[:3])
     if aligned:
         first, called, when = shape.widths[:3]

@@ -1,4 +1,4 @@
-"""A directory's tapes as a table; a tape that cannot be read stands there with its problem."""
+"""Renders the tapes of a directory as a table. A tape that cannot be read is listed with its problem."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 
 
 class TapeEntry(BaseModel):
-    """One tape of a listing, as `wiretape ls --json` prints it. Null: the tape could not be read."""
+    """A tape in `wiretape ls --json`. Null: the tape could not be read."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,7 +35,7 @@ class TapeEntry(BaseModel):
 
 
 def list_view(entries: Sequence[TapeEntry]) -> RenderableType:
-    """What `wiretape ls` shows."""
+    """Render what `wiretape ls` shows."""
     return _ListView(entries)
 
 
@@ -73,7 +73,7 @@ class _ListView:
 
 
 def _unfolded(path: Text) -> Text:
-    """A path on one line, however long: it is copied, and looked for."""
+    """Return a path on one line, whatever its length, so that it can be copied."""
     path.no_wrap, path.overflow = True, "ignore"
     return path
 
@@ -89,13 +89,13 @@ def _row(entry: TapeEntry) -> list[Text]:
 
 
 def _numbers(entry: TapeEntry) -> str:
-    """The row as a sentence, for a terminal too narrow for the table."""
+    """The row as a sentence, for a narrow terminal."""
     numbers = (("turn", entry.turns), ("call", entry.calls), ("exchange", entry.exchanges))
     return ", ".join([*(plural(n, noun) for noun, n in numbers if n is not None), size(entry.bytes)])
 
 
 def _words(entry: TapeEntry) -> Iterator[tuple[str, str]]:
-    """What stands under a tape's row."""
+    """Yield the lines under a tape's row."""
     if entry.problem:
         yield one_line(entry.problem), "red"
     if entry.models:

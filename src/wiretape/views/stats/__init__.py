@@ -1,3 +1,3 @@
-"""Views of a run's tallies."""
+"""Views of the sums of a run."""
 
 __all__ = ["analysis", "tools", "totals"]

@@ -1,4 +1,4 @@
-"""The analysis of a tape for a terminal: turn by turn, each call with its numbers and why it was made."""
+"""Renders the analysis of a tape: turn by turn, each call with its numbers and its cause."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from wiretape.model.wording import plural
 from wiretape.views.figures import duration, long_cost, long_sum, money, percent, short_cost, short_sum
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import Indented, labelled, sentence
-from wiretape.views.stats.agent_links import between
+from wiretape.views.stats.agents import between
 from wiretape.views.stats.groups import groups
 from wiretape.views.stats.steps import StepTable
 
 
 def stats_view(report: StatsReport) -> RenderableType:
-    """Everything `wiretape stats` shows of one tape."""
+    """Render what `wiretape stats` shows for one tape."""
     return _StatsView(report)
 
 
@@ -77,12 +77,12 @@ def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
     facts += [duration(report.wall_ms)] if report.wall_ms is not None else []
     yield from labelled(console, "Total", Text(" · ".join(facts)), width)
     fields = ["input", "cached", "output", "reasoning"]
-    if report.usage.cache_write is not None:  # most providers have no such thing: silence is not a missing number
+    if report.usage.cache_write is not None:  # most providers do not charge cache writes
         fields.insert(2, "cache_write")
     for field in fields:
         label = field.replace("_", " ").ljust(13)
         yield Text.assemble(" " * 8, (label, "dim"), long_sum(report.usage, field, report.calls))
-    # Not the quotient of the sums above where calls are missing from one of them: say so.
+    # With unknown numbers, the rate is not the quotient of the sums above.
     over = (
         ", over the calls that give both" if report.hit_rate is not None and report.usage.unknown.get("cached") else ""
     )
@@ -91,7 +91,7 @@ def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
         paid = f" ({money(report.cache.lost_usd)})" if report.cache.lost_usd is not None else ""
         missed = f"{report.cache.lost_tokens:,} that the cache would have served{paid}"
         yield Text.assemble(" " * 8, ("missed".ljust(13), "dim"), missed)
-    if report.prices is not None or report.cost.usd is not None:  # without a price list, costs are not looked for
+    if report.prices is not None or report.cost.usd is not None:  # without prices, the line is left out
         yield Text.assemble(" " * 8, ("cost".ljust(13), "dim"), long_cost(report.cost))
 
 
@@ -108,7 +108,7 @@ def _findings(report: StatsReport, console: Console, width: int) -> Iterator[Tex
 
 
 def _legend(report: StatsReport) -> Iterator[Text | Indented]:
-    """What the question marks mean, where there are any."""
+    """Explain the question marks, if there are any."""
     usage = report.usage
     unknown = {field: max(usage.unknown.get(field, 0), usage.unknown_calls) for _, field in SUMMED}
     if not any(unknown.values()):
@@ -120,6 +120,6 @@ def _legend(report: StatsReport) -> Iterator[Text | Indented]:
 
 def _others(report: StatsReport) -> Iterator[Text | Indented]:
     if report.other_exchanges:
-        verb = "is no model call" if report.other_exchanges == 1 else "are no model calls"
+        verb = "is not a model call" if report.other_exchanges == 1 else "are not model calls"
         yield Text()
         yield sentence(f"{plural(report.other_exchanges, 'exchange')} {verb}; wiretape show lists them.", "dim")

@@ -1,4 +1,4 @@
-"""The tallies of a report: by agent and by model."""
+"""Tables of sums: by agent, model, tape and day."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TITLES = ("calls", "tools", "in", "cached", "out", "reasoning", "hit")
 
 
 def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: int, least: int = 2) -> Iterator[Text]:
-    """One row per group; an agent also says who started it and how that is known. A single row would be the total."""
+    """Yield a row for each group. An agent has a second line with the call that started it."""
     if len(reports) < least:
         return
     depths = _depths(reports)
@@ -57,13 +57,13 @@ def _row(report: GroupReport, depth: int) -> list[Text]:
 
 
 def _words(report: GroupReport) -> str:
-    """The row as a sentence, for a terminal too narrow for the table."""
+    """The row as a sentence, for a narrow terminal."""
     sums = [f"{title} {short_sum(report.usage, f, report.calls)}" for title, f in zip(TITLES[2:6], FIELDS, strict=True)]
     return " · ".join([plural(report.calls, "call"), plural(report.tool_calls, "tool call"), *sums])
 
 
 def _depths(reports: Sequence[GroupReport]) -> dict[str, int]:
-    """How deep each agent stands under its root. Parents come before their children."""
+    """Return the depth of each agent in the tree of agents. Parents come before their children."""
     depths: dict[str, int] = {}
     for report in reports:
         if isinstance(report, AgentReport):
@@ -72,7 +72,7 @@ def _depths(reports: Sequence[GroupReport]) -> dict[str, int]:
 
 
 _BASIS = {
-    "header": "a request header says so",
+    "header": "from a request header",
     "id": "linked by an id",
     "data_flow": "linked by the text that flows between them",
     "order": "inferred from the order of calls",

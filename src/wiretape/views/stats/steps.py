@@ -1,4 +1,4 @@
-"""The calls of a report as rows: all turns share one set of columns, and each call says why it was made."""
+"""The calls of a report as rows, each with its cause. All turns share one set of columns."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from rich.console import Console
 from rich.text import Text
 
 from wiretape.analyze.report import CallReport, StatsReport, ToolRunReport, UsageSum
-from wiretape.views.figures import UNKNOWN, duration, short_cost, tokens
+from wiretape.views.figures import BAR_WIDTH, UNKNOWN, duration, short_cost, tokens, usage_bar
 from wiretape.views.printable import name, one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import TableColumn, fit, header_line, row_lines
-from wiretape.views.stats.agent_tree import Placed, tree
-from wiretape.views.usage_bar import BAR_WIDTH, usage_bar
+from wiretape.views.stats.agents import TreeStep, tree
 
-WIDE = 110  # from here on a row has room for the bar and the time to the first token
-INDENT = 6  # a call's words stand under its agent
+WIDE = 110  # terminal width with room for the bar and the time to the first token
+INDENT = 6  # of the lines under a call
 IDENTITY = [
     TableColumn("call", right=True),
     TableColumn("agent", flexible=True),
@@ -28,7 +27,7 @@ TIME = TableColumn("time", right=True)
 
 
 class StepTable:
-    """Fixes the columns over every call of the report, then gives the lines of any of its calls."""
+    """Fits the columns to all calls of a report, and renders any of its calls."""
 
     def __init__(self, report: StatsReport, console: Console, width: int) -> None:
         self._agents, self._console, self._width = report.by_agent, console, width
@@ -37,7 +36,7 @@ class StepTable:
         self._first_token = any(step.first_token_ms is not None for step in steps)
         self._cost = any(step.cost.usd is not None for step in steps)
         placed = [place for turn in report.turns for place in tree(turn.steps, report.by_agent)]
-        placed += [Placed(step, 0) for step in report.side_calls]
+        placed += [TreeStep(step, 0) for step in report.side_calls]
         for self._wide, self._stacked in ((width >= WIDE, False), (False, False), (False, True)):
             self._columns = self._chosen()
             self._fit = fit(self._columns, [self._cells(place) for place in placed], width)
@@ -45,7 +44,7 @@ class StepTable:
                 break
 
     def _chosen(self) -> list[TableColumn]:
-        """The columns of a wide terminal, of 80 columns, or (stacked: token counts go below) of a narrow one."""
+        """Return the columns for a wide terminal, for 80 columns, or for a narrow one (tokens in a line below)."""
         columns = IDENTITY + ([] if self._stacked else TOKENS)
         if self._wide:
             columns = [*columns, TableColumn("cached / in".ljust(BAR_WIDTH))]
@@ -53,7 +52,7 @@ class StepTable:
             columns += [TableColumn("first token", right=True)] if self._first_token else []
         return [*columns, TIME]
 
-    def _cells(self, place: Placed) -> list[Text]:
+    def _cells(self, place: TreeStep) -> list[Text]:
         step = place.step
         cells = [Text(str(step.call), style="bold"), agent_cell(step.agent, place.depth)]
         cells.append(Text(name(step.model or UNKNOWN)))
@@ -68,7 +67,7 @@ class StepTable:
         return [*cells, Text(duration(step.duration_ms))]
 
     def lines(self, steps: Sequence[CallReport]) -> Iterator[Text]:
-        """A header, then each call: its numbers, why it was made, how it ended."""
+        """Yield a header, and for each call its numbers, its cause and its end."""
         yield header_line(self._columns, self._fit)
         for place in tree(steps, self._agents):
             yield from row_lines(self._columns, self._fit, self._cells(place))
@@ -105,12 +104,12 @@ def usage_words(usage: UsageSum | None) -> str:
 
 
 def agent_cell(agent: str, depth: int) -> Text:
-    """An agent's name, hung under what started it."""
+    """Return an agent's name, indented under its parent."""
     return Text.assemble(("  " * (depth - 1) + "└ " if depth else "", "dim"), name(agent))
 
 
 def finish_text(step: CallReport) -> Text:
-    """How the call ended: its finish reason, or what went wrong."""
+    """Return the finish reason of a call, or its failure."""
     if step.status is None:
         return Text(f"no response ({step.ended or 'still open'})", style="red")
     if step.status >= 400:

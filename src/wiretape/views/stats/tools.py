@@ -1,4 +1,4 @@
-"""What each tool costs, for a terminal."""
+"""Renders the cost of each tool."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _ToolsView:
                 yield from labelled(console, "", Text(_words(one)), width, 2, 0)
             yield from _notes(one, console, width)
         yield Text()
-        yield sentence("schema and added are tokens; what is added once is sent again by every later request", "dim")
+        yield sentence("schema and added are tokens; every later request sends the added tokens again", "dim")
         if any(_guessed(one) for one in tools):
             yield sentence("~  estimated by the length of the texts", "dim")
 
@@ -80,7 +80,7 @@ def _context(one: ToolCost) -> str:
 
 
 def _words(one: ToolCost) -> str:
-    """The row as a sentence, for a terminal too narrow for the table."""
+    """The row as a sentence, for a narrow terminal."""
     schema = f"schema {_about(one.schema_tokens, one.schema_measured)} in {plural(one.requests, 'request')}"
     added = f"added {_about(one.added_tokens, one.added_measured)} in {plural(one.calls, 'call')}"
     return " · ".join([schema, added if one.calls else "never called", f"context {_context(one)}"])
@@ -91,7 +91,7 @@ def _notes(one: ToolCost, console: Console, width: int) -> Iterator[Text]:
     if one.schema_stable is False:
         notes.append("its definition is not the same in all requests")
     if one.broken_in:
-        notes.append(f"{numbered('call', one.broken_in, 8)} did not go on from what was sent before")
+        notes.append(f"{numbered('call', one.broken_in, 8)} did not start with the request before it")
     unknown = one.results - one.added_calls
     if one.added_tokens is not None and unknown > 0:
         notes.append(f"what {plural(unknown, 'more result')} added is unknown")

@@ -1,4 +1,4 @@
-"""The totals of many tapes for a terminal: the sums, then a table for each way of grouping."""
+"""Renders the totals of several tapes: the sums, and a table for each grouping."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BY = ("tape", "model", "agent", "tool", "day")
 
 
 def totals_view(report: TotalsReport, by: Sequence[str] = BY) -> RenderableType:
-    """What `wiretape stats` shows of many tapes; `by` names the tables."""
+    """Render what `wiretape stats` shows for several tapes. `by`: the tables to show."""
     return _TotalsView(report, by)
 
 
@@ -53,7 +53,7 @@ class _TotalsView:
 
 
 def _shortened(tapes: Sequence[TapeTotals]) -> list[TapeTotals]:
-    """Their names without the directory that they have in common."""
+    """Remove the common directory from the names of tapes."""
     first = tapes[0].name if tapes else ""
     start = first.rfind("/") + 1
     while start and not all(tape.name.startswith(first[:start]) for tape in tapes):

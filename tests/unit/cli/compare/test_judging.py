@@ -347,7 +347,7 @@ def test_lint_finds_that_a_tape_is_cut_off(cut: str, capsys: pytest.CaptureFixtu
 
 def test_rerun_says_that_a_tape_is_cut_off(cut: str, capsys: pytest.CaptureFixture[str]) -> None:
     out = " ".join(run(capsys, "rerun", cut)[1].split())
-    assert "the tape is incomplete, and only what is there was compared: cut.tape:" in out
+    assert "the tape is incomplete, only its exchanges were compared: cut.tape:" in out
     assert CUT in out
     assert json.loads(run(capsys, "rerun", cut, "--json")[1])["gaps"][0].endswith(CUT)
 

@@ -129,7 +129,7 @@ def test_faults_are_listed_with_the_calls_that_got_them() -> None:
         "  played      1 call (1 exact)",
         "  injected    429@1:times=2 into call 1 (2 attempts)",
         "              slow@*:x2 into call 1",
-        "              cut@2 never came up: nobody asked for the call",
+        "              cut@2 was not injected: no request reached the call",
         "  left over   call 2 not asked for",
     ]
 
@@ -210,16 +210,16 @@ def test_connections_to_one_host_that_were_not_opened_are_one_miss() -> None:
             [
                 "No model call reached the replay server; nothing of the tape",
                 "was played (exit code 3).",
-                "  - Does the program read a *_BASE_URL variable, or has it a",
-                "    setting for the base URL?",
-                "  - Does it obey proxy variables? If it does neither, it may",
+                "  - Does the program read a *_BASE_URL variable, or does it",
+                "    have a setting for the base URL?",
+                "  - Does it use proxy variables? If it does neither, it may",
                 "    have called its model live.",
-                "  - --sealed leads it here all the same (on Linux), or says",
-                "    what it tried to reach.",
-                "  - wiretape doctor -- python a.py says what is known of it",
-                "    and what is set for it.",
+                "  - --sealed intercepts such a program (Linux), or lists the",
+                "    connections that it tried.",
+                "  - wiretape doctor -- python a.py shows the checks and",
+                "    variables for the program.",
                 "  - Serve without a program (wiretape replay hand.tape) and",
-                "    give it the printed address by hand.",
+                "    set the printed address by hand.",
             ],
         ),
         (
@@ -228,9 +228,9 @@ def test_connections_to_one_host_that_were_not_opened_are_one_miss() -> None:
             [
                 "No model call reached the replay server.",
                 "  - Does the program run with the printed variables, and",
-                "    with none of its own in their place?",
-                "  - Does it read one of them, or has it a setting for the",
-                "    base URL?",
+                "    does nothing replace them?",
+                "  - Does it read one of them, or does it have a setting for",
+                "    the base URL?",
             ],
         ),
     ],
@@ -248,7 +248,7 @@ def test_what_a_sealed_program_tried_is_no_question() -> None:
     out = io.StringIO()
     report = session(exchange(1, chat(user("a")), "one")).report()
     Console(file=out, width=60).print(Unreached(report, "python a.py", failed=True, sealed=True))
-    assert "  - It was sealed: what it tried to reach is listed above.\n" in out.getvalue()
+    assert "  - It was sealed: its connections are listed above.\n" in out.getvalue()
     assert "--sealed" not in out.getvalue()
     assert "live" not in out.getvalue()
 

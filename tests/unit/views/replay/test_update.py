@@ -4,13 +4,13 @@ from rich.console import Console
 from tests.support.replaying import chat, exchange, live, session, system, user
 
 from wiretape.matching.session import ReplaySession
-from wiretape.views.replay.update import Updated, update_view
+from wiretape.views.replay.update import UpdateSummary, update_view
 
 
 def shown(replay: ReplaySession, fresh: int, outcome: str = "updated hand.tape", written: bool = True) -> list[str]:
     console = Console(width=80, color_system=None)
     with console.capture() as captured:
-        console.print(update_view(Updated(replay.report(), replay.misses, fresh, outcome, written)))
+        console.print(update_view(UpdateSummary(replay.report(), replay.misses, fresh, outcome, written)))
     return captured.get().splitlines()
 
 
@@ -28,7 +28,7 @@ def test_it_says_what_was_kept_called_live_and_dropped() -> None:
         "              POST /v1/chat/completions: never recorded",
         "              POST /v1/chat/completions: asked once more than it was recorded",
         "              (call 1)",
-        "              1 of them no model calls, or WebSockets (always live)",
+        "              1 of them not model calls, or WebSockets (always live)",
         "  dropped     call 2: not asked for any more",
         "updated hand.tape",
     ]

@@ -95,7 +95,7 @@ def test_a_finding_names_its_call_once() -> None:
 def test_no_calls_say_so() -> None:
     nothing = StatsReport(calls=0, tool_calls=0, agents=0, usage=UsageSum(unknown_calls=0), turns=[], other_exchanges=1)
     assert shown(stats_view(nothing)) == (
-        "No model calls on this tape.\n\n1 exchange is no model call; wiretape show lists them.\n"
+        "No model calls on this tape.\n\n1 exchange is not a model call; wiretape show lists them.\n"
     )
 
 

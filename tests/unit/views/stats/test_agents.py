@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.views import step
 
 from wiretape.analyze.report import AgentReport, CallReport, UsageSum
-from wiretape.views.stats.agent_tree import tree
+from wiretape.views.stats.agents import tree
 
 NOTHING = UsageSum(unknown_calls=0)
 
