@@ -1,18 +1,18 @@
-"""Every error that wiretape raises on purpose, on one page.
+"""Every error that wiretape raises on purpose.
 
-    WiretapeError                     shown to a person as one clear line; the CLI exits with `exit_code`
-      UsageError                      what was asked for cannot be done as asked (a port in use, a bad option)
+    WiretapeError                     the command line prints its message and exits with `exit_code`
+      UsageError                      an argument, option or setting cannot be used (a port in use, a bad option)
       TapeError                       a tape cannot be read or written
-        NotATape                      the file is something else, or empty
-        TapeTooNew                    written by a newer wiretape
+        NotATape                      the file is empty, or not a tape
+        TapeTooNew                    written by a newer version of wiretape
         TapeDamaged                   a document inside is broken; names file and line
-        TapeUnwritable                no permission, disk full, no such directory
-        TapeTooOld                    older than `max_age` allows, where that was to fail
-      WireError                       bytes that are not what their format promises
+        TapeUnwritable                no permission, disk full, directory missing
+        TapeTooOld                    older than `max_age`, with `max_age_action="fail"`
+      WireError                       bytes that violate their wire format
       MissError                       raised when a replay session closes with misses
-      ToolError                       what a recorded tool raised, where its own class is not at hand
-      NetworkRefused                  a connection that a test running from its tape must not open; an OSError, too
-    MissInterrupt                     a miss in process with on_miss="raise"; no Exception, so that nothing swallows it
+      ToolError                       the error of a recorded tool whose own exception class is unavailable
+      NetworkRefused                  a blocked connection of a test that runs from its tape; also an OSError
+    MissInterrupt                     a miss in process with on_miss="raise"; a BaseException
 
 Each message names the culprit, the difference and the next step.
 """
@@ -25,13 +25,13 @@ EXIT_INCOMPLETE: Final = 4  # a command's exit code: something that was to be re
 
 
 class WiretapeError(Exception):
-    """Base of all errors that a person may see."""
+    """Base of all errors that users see."""
 
     exit_code = 2
 
 
 class UsageError(WiretapeError):
-    """What was asked for cannot be done as asked."""
+    """An argument, option or setting cannot be used."""
 
 
 class TapeError(WiretapeError):
@@ -59,7 +59,7 @@ class TapeTooOld(TapeError):
 
 
 class WireError(WiretapeError):
-    """Bytes that are not what their wire format promises."""
+    """Bytes that violate their wire format."""
 
 
 class MissError(WiretapeError):
@@ -69,15 +69,15 @@ class MissError(WiretapeError):
 
 
 class ToolError(WiretapeError):
-    """Raised by a tool that a tape answers, in the place of what the real one raised when it was recorded."""
+    """The error of a recorded tool whose own exception class is unavailable."""
 
 
 class NetworkRefused(WiretapeError, ConnectionRefusedError):
-    """A connection, or the look-up of a name, outside the tape. Programs may take it for a refused connection."""
+    """A blocked connection or name lookup of a test that runs from its tape."""
 
 
 class MissInterrupt(BaseException):
-    """Raised at the call that no recorded one answers, where `on_miss="raise"` asked for it.
+    """A miss in process with `on_miss="raise"`.
 
-    SDKs catch `Exception` and try again. Like KeyboardInterrupt, this one goes past them.
+    It is a BaseException, like KeyboardInterrupt, because SDKs catch `Exception` and retry.
     """

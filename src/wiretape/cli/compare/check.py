@@ -1,4 +1,4 @@
-"""`wiretape check`: holds tapes to budgets, and to an older run."""
+"""`wiretape check`: compares tapes with budgets, and with older runs."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ TOLERANCE = 0.1
 
 @click.command("check")
 @click.argument("tapes", metavar="TAPE...", nargs=-1, required=True)
-@click.option("--max-calls", type=click.IntRange(0), help="Most model calls of a tape.")
-@click.option("--max-calls-per-turn", type=click.IntRange(0), help="Most model calls of any one user turn.")
-@click.option("--max-tool-calls-per-turn", type=click.IntRange(0), help="Most tool calls of any one user turn.")
-@click.option("--max-turn-ms", type=click.IntRange(0), help="Most milliseconds of any one user turn.")
-@click.option("--max-input", metavar="TOKENS", help="Most input tokens of a tape, cached included: 50000, 50k.")
-@click.option("--max-output", metavar="TOKENS", help="Most output tokens of a tape, reasoning included.")
-@click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Most dollars of a tape.")
-@click.option("--min-cache-hit", metavar="SHARE", help="Least share of a tape's input from the cache: 0.6, 60%.")
-@click.option("--no-lint-errors", is_flag=True, default=None, help="Allow no errors of wiretape lint.")
-@click.option("--baseline", metavar="OLD", help="An older tape, or a directory of them, not to be worse than.")
-@click.option("--tolerance", metavar="SHARE", help="How much worse than OLD may be (default: 10%).")
-@click.option("--allow-unknown", is_flag=True, default=None, help="Do not fail for what cannot be judged.")
+@click.option("--max-calls", type=click.IntRange(0), help="Maximum of model calls in a tape.")
+@click.option("--max-calls-per-turn", type=click.IntRange(0), help="Maximum of model calls in a user turn.")
+@click.option("--max-tool-calls-per-turn", type=click.IntRange(0), help="Maximum of tool calls in a user turn.")
+@click.option("--max-turn-ms", type=click.IntRange(0), help="Maximum duration of a user turn, in ms.")
+@click.option("--max-input", metavar="TOKENS", help="Maximum of input tokens, cached included: 50000, 50k.")
+@click.option("--max-output", metavar="TOKENS", help="Maximum of output tokens, reasoning included.")
+@click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Maximum cost of a tape, in US dollars.")
+@click.option("--min-cache-hit", metavar="SHARE", help="Minimum share of the input from the cache: 0.6, 60%.")
+@click.option("--no-lint-errors", is_flag=True, default=None, help="Fail if wiretape lint reports errors.")
+@click.option("--baseline", metavar="OLD", help="Compare with this older tape, or a directory of tapes.")
+@click.option("--tolerance", metavar="SHARE", help="Allow numbers to be worse than OLD by this share (default: 10%).")
+@click.option("--allow-unknown", is_flag=True, default=None, help="Do not fail if a budget cannot be judged.")
 @json_option
-@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML, too.")
-@click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="Append a Markdown summary, too.")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML to FILE.")
+@click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="Append a Markdown summary to FILE.")
 @partial_option
 @click.pass_context
 def command(
@@ -51,11 +51,10 @@ def command(
     markdown: Path | None,
     **flags: Any,
 ) -> None:
-    """Hold each TAPE (or all tapes of a directory) to budgets, and exit with 1 where one falls short.
+    """Compare each TAPE (or all tapes of a directory) with budgets, and exit with 1 if one is exceeded.
 
-    Budgets may stand in [tool.wiretape.check] of pyproject.toml, spelled as the options are (max-input = "50k"); those
-    of the command line go first. A budget that cannot be judged, because the tape does not say or there is no price,
-    fails as well, unless --allow-unknown is given.
+    Budgets may be set in [tool.wiretape.check] of pyproject.toml with the names of the options (max-input = "50k");
+    options take precedence. A budget whose number or price is unknown fails as well, unless --allow-unknown is given.
     """
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.many_tapes import expand, one_by_one
@@ -73,7 +72,7 @@ def command(
 
 
 def _code(report: CheckReport) -> int:
-    """1 if a budget falls short, else 2 if a tape could not be read."""
+    """Return 1 if a budget is exceeded, else 2 if a tape could not be read."""
     if report.exceeded or (report.unknown and not report.allow_unknown):
         return FAILED
     return UNREADABLE if report.unreadable else 0
@@ -88,7 +87,7 @@ class _Wanted:
 
 
 def _wanted(flags: dict[str, Any], settings: CheckSettings) -> _Wanted:
-    """What is asked for: options first, then the project's settings."""
+    """Merge the options with the project's settings; options take precedence."""
     from wiretape.analyze.budgets.amounts import count, share
     from wiretape.analyze.budgets.report import Budgets
 
@@ -112,7 +111,7 @@ def _wanted(flags: dict[str, Any], settings: CheckSettings) -> _Wanted:
 
 
 class _Baseline:
-    """Finds the older tape of a tape: OLD itself, or the one of the same name in it."""
+    """Finds the older tape of a tape: OLD, or the tape of the same name in the directory OLD."""
 
     def __init__(self, old: str, words: tuple[str, ...], names: list[str]) -> None:
         self._old = Path(old)
@@ -120,7 +119,7 @@ class _Baseline:
         if not self._old.exists():
             raise UsageError(f"--baseline {old}: no such file or directory")
         if not self._old.is_dir() and len(names) > 1:
-            raise UsageError(f"--baseline {old} is one tape, and {len(names)} are to be checked: name a directory")
+            raise UsageError(f"--baseline {old} is one tape for {len(names)} tapes: name a directory")
         self.has_some = self._old.is_dir() and any(self.path(name).exists() for name in names)
 
     def path(self, name: str) -> Path:
@@ -136,17 +135,17 @@ class _Checker:
         self._wanted, self._old, self._masks, self._redact = wanted, old, masks, redact
 
     def check(self, name: str) -> TapeCheck:
-        """One tape's judgements."""
+        """Return the judgements of one tape."""
         from wiretape.analyze.budgets.report import TapeCheck
         from wiretape.cli.many_tapes import UnopenedTape, opened, say_warnings
 
         tape = opened(name)
-        if isinstance(tape, UnopenedTape):  # the report names it: that is once
+        if isinstance(tape, UnopenedTape):  # the report names it
             return TapeCheck(tape=name, problem=tape.problem)
         say_warnings(tape)
         try:
             return self._judged(tape)
-        except TapeError as error:  # the baseline's
+        except TapeError as error:  # of the baseline
             return TapeCheck(tape=name, problem=f"its baseline cannot be read: {error}")
 
     def _judged(self, tape: OpenedTape) -> TapeCheck:
@@ -190,7 +189,7 @@ class _Checker:
 
 
 def _not_there(old: Path, name: str, others_are: bool) -> Judgement:
-    """A tape is new where others have an older one; where none has, the wrong baseline may have been named."""
+    """Judge a tape without a baseline: it is new if other tapes have one, else the baseline may be wrong."""
     from wiretape.analyze.budgets.report import Judgement
 
     if others_are:
@@ -201,7 +200,7 @@ def _not_there(old: Path, name: str, others_are: bool) -> Judgement:
 
 
 def _lint_rules() -> list[Any]:
-    """The rules that `wiretape lint` would use here."""
+    """Return the rules that `wiretape lint` would use."""
     from wiretape.adapters.settings import load_settings
     from wiretape.analyze.lint.rules import chosen
 

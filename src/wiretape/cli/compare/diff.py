@@ -1,4 +1,4 @@
-"""`wiretape diff`: two runs side by side, and where they part."""
+"""`wiretape diff`: compares two runs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ DIFFERENT = 1
 @click.command("diff")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option("--all", "everything", is_flag=True, help="Show every difference, and what changes from run to run.")
-@click.option("--mask", multiple=True, metavar="RE", help="What this regular expression matches does not count.")
+@click.option("--all", "everything", is_flag=True, help="Show every difference, volatile values included.")
+@click.option("--mask", multiple=True, metavar="RE", help="Ignore text that this regular expression matches.")
 @json_option
 @partial_option
 @click.pass_context
 def command(ctx: click.Context, a: str, b: str, everything: bool, mask: tuple[str, ...], as_json: bool) -> None:
     """Compare the runs on two tapes, A and B.
 
-    Turns and calls are aligned; each turn shows its calls, tokens and cache hits in both runs, and the calls that
-    only one has. The first divergence is shown with its place and both values. Ids, clocks and dates do not count,
-    nor does what matches `mask` of [tool.wiretape] in pyproject.toml or --mask; tokens and times are shown only.
+    Turns and calls are paired. Each turn shows its calls, tokens and cache hits in both runs, and the calls that
+    only one run has. The first difference is shown with its place and both values. Ids, clocks, dates, and text that
+    matches `mask` of [tool.wiretape] in pyproject.toml or --mask are ignored; tokens and times are only shown.
     Exits with 1 if the runs differ.
     """
     from wiretape.adapters.settings import load_settings

@@ -1,4 +1,4 @@
-"""`wiretape lint`: what is wrong with the loops on some tapes."""
+"""`wiretape lint`: finds faults in the agent loops on tapes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ UNREADABLE = 2
 
 @click.command("lint")
 @click.argument("tapes", metavar="TAPE...", nargs=-1)
-@click.option("--select", multiple=True, metavar="RULE", help="Use only these rules: WT003,WT00 or a name.")
-@click.option("--ignore", multiple=True, metavar="RULE", help="Do not use these rules.")
+@click.option(
+    "--select", multiple=True, metavar="RULE", help="Use only these rules: ids (WT003), prefixes (WT00), names."
+)
+@click.option("--ignore", multiple=True, metavar="RULE", help="Leave out these rules.")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "info", "never"]),
-    help="Exit with 1 from this severity on (default: error).",
+    help="Exit with 1 at this severity or a higher one (default: error).",
 )
-@click.option("--explain", metavar="RULE", help="Say what a rule looks for, and why.")
+@click.option("--explain", metavar="RULE", help="Explain a rule.")
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules.")
 @json_option
 @partial_option
@@ -41,11 +43,11 @@ def command(
     list_rules: bool,
     as_json: bool,
 ) -> None:
-    """Look for what is wrong with the loops on each TAPE (or all tapes of a directory).
+    """Find faults in the agent loops on each TAPE (or all tapes of a directory).
 
-    Tool calls without results, arguments that do not fit, loops that go round, dropped reasoning, unstable prefixes,
-    secrets, and more: --rules lists them, --explain tells about one. Exits with 1 if there are errors. Options may
-    stand in [tool.wiretape.lint] of pyproject.toml; those of the command line go first.
+    Tool calls without results, arguments that do not fit their schema, runaway loops, dropped reasoning, unstable
+    prefixes, secrets, and more: --rules lists the rules, --explain explains one. Exits with 1 if there are errors.
+    Options may be set in [tool.wiretape.lint] of pyproject.toml; those of the command line take precedence.
     """
     if explain is not None or list_rules:
         _explain(explain, as_json)
@@ -58,7 +60,7 @@ def command(
     settings = load_settings(Path.cwd())
     rules = chosen(select or settings.lint.select, ignore or settings.lint.ignore)
     if not rules:
-        raise UsageError("no rule is left to use: every one that is selected is ignored as well")
+        raise UsageError("no rule is left: every selected rule is ignored")
     report = _lint(tapes, rules, settings.redact)
     _show(report, as_json)
     ctx.exit(_code(report, fail_on or settings.lint.fail_on))
@@ -73,7 +75,7 @@ def _lint(tapes: tuple[str, ...], rules: list[LintRule], redact: list[str]) -> L
 
 
 def lint_tape(name: str, rules: list[LintRule], redact: list[str]) -> TapeLint:
-    """What the rules find on one tape."""
+    """Return the findings of the rules on one tape."""
     from wiretape.analyze.lint.base import TapeLint
     from wiretape.cli.many_tapes import UnopenedTape, opened, say_unreadable, say_warnings
 
@@ -98,10 +100,10 @@ def _show(report: LintReport, as_json: bool) -> None:
 
 
 def _code(report: LintReport, fail_on: str) -> int:
-    """1 if what was found is grave enough, else 2 if a tape could not be read."""
+    """Return 1 if a finding has the severity `fail_on` or a higher one, else 2 if a tape could not be read."""
     counts = {"error": report.errors, "warning": report.warnings, "info": report.infos}
-    grave = list(counts)[: list(counts).index(fail_on) + 1] if fail_on in counts else []
-    if any(counts[severity] for severity in grave):
+    failing = list(counts)[: list(counts).index(fail_on) + 1] if fail_on in counts else []
+    if any(counts[severity] for severity in failing):
         return 1
     return UNREADABLE if report.unreadable else 0
 

@@ -1,4 +1,4 @@
-"""`wiretape cache`: why each call of a tape was served from the provider's prompt cache, or was not."""
+"""`wiretape cache`: explains what the provider's prompt cache served for each call of a tape."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from wiretape.errors import UsageError
 @json_option
 @partial_option
 def command(tape: str, number: int | None, as_json: bool) -> None:
-    """Say for each call of TAPE what the prompt cache served, and why not more.
+    """Explain for each call of TAPE what the prompt cache served, and why not more.
 
-    A row has what an earlier call had sent before, what the provider's rules let its cache serve of that, and what
-    the answer reports. Below it: the verdict, what a miss cost, and the one change that would mend it.
+    A row has the tokens that an earlier call had sent, those that the cache can serve by the provider's rules, and
+    those that the provider reports as cached. Below it: the verdict, the cost of a miss, and the change that fixes it.
     """
     from wiretape.cli.tapes import open_tape, print_json
 

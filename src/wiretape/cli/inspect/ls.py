@@ -22,9 +22,9 @@ UNREADABLE = 2
 @json_option
 @click.pass_context
 def command(ctx: click.Context, directory: str | None, as_json: bool) -> None:
-    """List the tapes under DIR (default: captures, or the current directory where there is none).
+    """List the tapes under DIR (default: captures if it exists, else the current directory).
 
-    A tape that cannot be read is listed with what is wrong with it, and the exit code is 2; it is 1 if a tape is
+    A tape that cannot be read is listed with its problem, and the exit code is 2. The exit code is 1 if a tape is
     damaged and can be read in part.
     """
     start = Path(directory) if directory is not None else default_directory()
@@ -46,13 +46,13 @@ def command(ctx: click.Context, directory: str | None, as_json: bool) -> None:
 
 
 def default_directory() -> Path:
-    """`captures`, where recordings go, if there is one."""
+    """Return `captures`, where recordings are written, if it exists."""
     captures = Path("captures")
     return captures if captures.is_dir() else Path()
 
 
 def entry(path: Path) -> TapeEntry:
-    """What one tape holds, or what is wrong with it."""
+    """Return the summary of a tape, or its problem."""
     from wiretape.cli.tapes import link, read
     from wiretape.views.show.tape_list import TapeEntry
 

@@ -1,4 +1,4 @@
-"""`wiretape show`: a tape at a glance, one of its calls, or an exchange as it crossed the wire."""
+"""`wiretape show`: the overview of a tape, one of its calls, or an exchange."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 def command(tape: str, call: str | None, full: bool, raw: bool, as_json: bool) -> None:
     """Show a TAPE, or one of its calls.
 
-    CALL is the number of a model call (2), or an exchange (x3). Without CALL: where the tape comes from, and all its
-    exchanges. With CALL: what this call adds to its thread, not the whole history, and what the model answered.
+    CALL is the number of a model call (2), or an exchange (x3). Without CALL: the tape's header, and all its
+    exchanges. With CALL: the messages that the call adds to its thread, and the answer.
     """
     if raw and (as_json or full):
-        raise UsageError(f"--raw writes an exchange as it is: it does not go with {'--json' if as_json else '--full'}")
+        raise UsageError(
+            f"--raw writes the bytes of an exchange: do not combine it with {'--json' if as_json else '--full'}"
+        )
     if raw and call is None:
         raise UsageError("--raw needs a CALL, such as: wiretape show TAPE 1 --raw")
     from wiretape.cli.tapes import is_call, open_tape
@@ -52,24 +54,24 @@ def command(tape: str, call: str | None, full: bool, raw: bool, as_json: bool) -
 
 
 def find(opened: OpenedTape, call: str) -> tuple[Exchange, list[Step]]:
-    """The exchange that CALL names, and the model calls meant: one, or all that the exchange holds."""
+    """Return the exchange that CALL names, and its model calls: the named one, or all of them."""
     exchanges = {exchange.number: exchange for exchange in opened.tape.exchanges}
     digits = call[1:] if call[:1] in ("x", "X") else call
     number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None
     if number is None:
-        raise UsageError(f"CALL is the number of a model call, such as 2, or an exchange, such as x3; not {call!r}")
+        raise UsageError(f"CALL is {call!r}: use the number of a model call, such as 2, or an exchange, such as x3")
     if digits != call:
         if number in exchanges:
             return exchanges[number], [step for step in opened.run.steps if step.call.exchange == number]
-        raise UsageError(f"{opened.name} has no exchange x{number}; it has {_held(opened)}")
+        raise UsageError(f"{opened.name} has no exchange x{number}; it has {_contents(opened)}")
     for step in opened.run.steps:
         if step.call.number == number:
             return exchanges[step.call.exchange], [step]
-    raise UsageError(f"{opened.name} has no call {number}; it has {_held(opened)}")
+    raise UsageError(f"{opened.name} has no call {number}; it has {_contents(opened)}")
 
 
-def _held(opened: OpenedTape) -> str:
-    """What can be asked for on this tape."""
+def _contents(opened: OpenedTape) -> str:
+    """Return the calls and exchanges of a tape in words."""
     calls, exchanges = opened.run.steps, opened.tape.exchanges
     said = []
     if calls:
@@ -127,10 +129,7 @@ def _exchange(exchange: Exchange, steps: list[Step], full: bool, as_json: bool) 
 
 
 def _raw(exchange: Exchange, steps: list[Step]) -> None:
-    """Of a call on a WebSocket, the messages that carried it.
-
-    Bytes into a pipe or file; on a terminal, what it would obey is shown as escapes.
-    """
+    """Write the bytes of an exchange; of a call on a WebSocket, only its messages. A terminal gets escapes."""
     from wiretape.cli.tapes import write_bytes
     from wiretape.views.show.exchange import raw_exchange
 

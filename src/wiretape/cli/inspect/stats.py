@@ -26,10 +26,10 @@ from wiretape.errors import UsageError
 def command(ctx: click.Context, tapes: tuple[str, ...], by: tuple[str, ...], each: bool, as_json: bool) -> None:
     """Count calls, tokens and cache hits for each user turn of a TAPE.
 
-    Each model call has a row: who made it, what it cost, what it asked for, and why it was made. Subagents stand
-    under the call that started them. A number that the wire does not give is "?", never 0.
+    Each model call has a row: its agent, its tokens, the tools that it called, and why it was made. The calls of a
+    subagent are under the call that started it. A number that the provider does not report is "?", never 0.
 
-    Several tapes, or a directory of them, are added up: by tape, model, agent, tool and day. One that cannot be read
+    Several tapes, or a directory of tapes, are summed by tape, model, agent, tool and day. A tape that cannot be read
     is named and left out, and the exit code is 2.
     """
     from wiretape.cli.tapes import is_call, open_tape, print_json

@@ -1,4 +1,4 @@
-"""`wiretape tools`: what each tool of a tape costs."""
+"""`wiretape tools`: the cost of each tool of a tape."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from wiretape.cli.tapes import partial_option
 @json_option
 @partial_option
 def command(tape: str, as_json: bool) -> None:
-    """Say what each tool of TAPE costs, in tokens.
+    """Show what each tool of TAPE costs, in tokens.
 
-    Its schema, which every request carries; what its calls and results added to the context; and whether that context
-    stayed append-only, so that a prompt cache can serve it.
+    Three facts for each tool: the tokens of its schema, which every request carries; the tokens that its calls and
+    results add to the context; and whether that context stays append-only, so that a prompt cache can serve it.
     """
     from wiretape.analyze.tool_costs import tool_costs
     from wiretape.cli.tapes import open_tape, print_json

@@ -1,4 +1,4 @@
-"""`wiretape doctor`: whether a recording can work here, what it would set, and why a tape is empty."""
+"""`wiretape doctor`: checks this machine, a program, or a tape without model calls."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ BROKEN = 1
 @click.argument("words", metavar="[TAPE | CMD...]", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def command(ctx: click.Context, words: tuple[str, ...], as_json: bool, remove_ca: bool) -> None:
-    """Check what recording and replay need here.
+    """Check what recording and replay need on this machine.
 
-    With CMD, say what would be set for that program and why. With a TAPE, explain why it holds no model call, or fewer
-    than were made: what was let through unrecorded, what no wire format recognised.
+    With CMD, show the variables that would be set for that program, and why. With a TAPE, explain missing model calls:
+    the hosts that passed unrecorded, and the exchanges that no wire format recognises.
 
-    Exit code 1: something is broken.
+    Exit code 1: a check failed.
     """
     if remove_ca:
         from wiretape.adapters.doctor.checks import removed_authority
@@ -50,7 +50,7 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool, remove_ca
 
 
 def _printable(report: DoctorReport) -> DoctorReport:
-    """The report without the secrets of the environment, such as a password in a base URL."""
+    """Remove secrets of the environment from the report, such as a password in a base URL."""
     text = output().text
     checks = (
         check.model_copy(update={"said": text(check.said), "next": check.next and text(check.next)})

@@ -46,9 +46,9 @@ def plugin_formats() -> Iterable[str]:
 @force_option()
 @partial_option
 def command(tape: str, form: str, out: str, force: bool) -> None:
-    """Write a tape for other tools.
+    """Write a tape in the format of another tool.
 
-    The file has what the tape has: secrets are out of it already. TAPE may be - for standard input.
+    The tape's secrets are already replaced. TAPE may be - for standard input.
     """
     from wiretape.adapters.exporters.exporting import exporter
     from wiretape.cli.editing import refuse_existing
@@ -70,7 +70,7 @@ def command(tape: str, form: str, out: str, force: bool) -> None:
 
 
 def _write(out: Path, pieces: Iterable[bytes]) -> None:
-    """All or nothing."""
+    """Write the file atomically."""
     from wiretape.tape.atomic import rewrite
 
     try:

@@ -39,7 +39,7 @@ def plugin_formats() -> Iterable[str]:
     "form",
     type=FormatChoice(FORMATS, plugin_formats),
     default="auto",
-    help="What the files are, if not clear; plug-ins add formats.",
+    help="Format of the files, if it is not detected; plug-ins add formats.",
 )
 @note_option
 @click.option(
@@ -93,7 +93,7 @@ def command(
 
 
 def _files(named: Sequence[Path]) -> Iterator[Path]:
-    """The files themselves, and those in the directories, by name."""
+    """Yield the files, and the files in the directories by name."""
     for path in named:
         if path.is_dir():
             yield from sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
@@ -102,7 +102,7 @@ def _files(named: Sequence[Path]) -> Iterator[Path]:
 
 
 def _read(paths: list[Path], form: str) -> Iterator[ImportedExchange | RefusedEntry]:
-    """Import the files; a terminal sees how far it is."""
+    """Import the files, with a progress line on a terminal."""
     from wiretape.adapters.importers.importing import import_files
 
     if not sys.stderr.isatty():
@@ -144,7 +144,7 @@ def _report(out: Path, files: int, taken: list[ImportedExchange], refused: list[
 
 
 def _places(refused: list[RefusedEntry]) -> Iterator[str]:
-    """Every file with its entries."""
+    """Yield every file with its entries."""
     entries: dict[str, list[str]] = {}
     for one in refused:
         entries.setdefault(one.file, []).extend([] if one.entry is None else [str(one.entry)])

@@ -145,13 +145,13 @@ def test_a_broken_tape_is_named_and_the_others_are_looked_at(tapes: Tapes, capsy
     [
         (("lint",), "lint needs a TAPE or a directory"),
         (("lint", "captures", "--select", "WT999"), "there is no lint rule 'WT999'; wiretape lint --rules lists them"),
-        (("lint", "captures", "--select", "WT001", "--ignore", "WT001"), "no rule is left to use"),
+        (("lint", "captures", "--select", "WT001", "--ignore", "WT001"), "no rule is left"),
         (("lint", "empty"), "no tapes under empty"),
         (("check", "captures"), "nothing to check: name a budget, such as --max-calls-per-turn 6"),
         (("check", "captures", "--max-input", "much"), "max-input is 'much': use a whole number, such as 50000 or 50k"),
         (("check", "captures", "--min-cache-hit", "60"), "min-cache-hit is '60': use a share between 0 and 1"),
         (("check", "captures", "--baseline", "old"), "--baseline old: no such file or directory"),
-        (("check", "captures", "--baseline", "captures/good.tape"), "is one tape, and 2 are to be checked"),
+        (("check", "captures", "--baseline", "captures/good.tape"), "is one tape for 2 tapes: name a directory"),
         (("diff", "captures/good.tape", "none.tape"), "none.tape: no such file"),
         (
             ("diff", "captures/good.tape", "captures/good.tape", "--mask", "("),

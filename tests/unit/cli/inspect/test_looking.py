@@ -119,9 +119,9 @@ def test_show_json_of_tape_call_and_exchange(tape: str, capsys: pytest.CaptureFi
         ("5", "has no call 5; it has calls 1 to 4 and exchanges x1 to x5"),
         ("0", "has no call 0; it has"),
         ("x9", "has no exchange x9; it has calls 1 to 4 and exchanges x1 to x5"),
-        ("last", "CALL is the number of a model call, such as 2, or an exchange, such as x3; not 'last'"),
-        ("²", "not '²'"),
-        ("99999999999999", "not '99999999999999'"),
+        ("last", "CALL is 'last': use the number of a model call, such as 2, or an exchange, such as x3"),
+        ("²", "CALL is '²'"),
+        ("99999999999999", "CALL is '99999999999999'"),
     ],
 )
 def test_a_call_that_is_not_there_says_what_is(
