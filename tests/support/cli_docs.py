@@ -22,7 +22,7 @@ Results go to stdout, progress and notices to stderr. In a pipe, output has no c
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | `doctor`: a check failed; `lint`: a finding has the severity of `--fail-on`; `check`: a budget is exceeded; `diff`: the runs differ |
+| 1 | `doctor`: a check failed; `lint`: findings of `--fail-on`; `check`: a budget is exceeded; `diff`: runs differ |
 | 1 | `show`, `ls`, `debug`, `doctor`: the tape is damaged, and the rest of it was shown |
 | 2 | the command failed: wrong usage, a file that is not a tape, a port in use |
 | 2 | a tape is damaged, and `--partial` was not given |
