@@ -248,7 +248,7 @@ def test_one_call_is_sent_to_the_real_model_and_is_not_a_miss(tmp_path: Path) ->
     assert beside.path == tmp_path / "a-live.tape"
     assert beside.kept == 1
     tape = read_tape(beside.path)
-    assert tape.header.note == "asked live in the debugger, while a.tape was played"
+    assert tape.header.note == "called live in the debugger, while a.tape was played"
     (call,) = decode(tape.exchanges)
     assert "answer 1 to: one" in str(call.response)
     assert LiveTape(played).path == tmp_path / "a-live-2.tape"
@@ -260,7 +260,7 @@ def test_nothing_is_sent_if_the_answer_could_not_be_recorded(tmp_path: Path) -> 
     with CountingModel() as model, stage(_chats("one", url=f"{model.url}/v1"), beside) as on:
         on.play(_ask(on, "one", f"/{model.url.removeprefix('http://')}/v1/chat/completions"))
         shown = on.type_in("step", "live", "continue")
-        assert "so nothing was asked" in shown
+        assert "so nothing was sent" in shown
         assert "call 1 is held before it is sent" in shown
         assert model.asked == []
 
@@ -272,7 +272,7 @@ def test_a_call_stays_held_if_its_model_is_unreachable() -> None:
         with stage(_chats("one", url=f"http://127.0.0.1:{port}/v1")) as on:
             on.play(_ask(on, "one", f"/127.0.0.1:{port}/v1/chat/completions"))
             shown = on.type_in("step", "live", "continue")
-            assert "127.0.0.1 could not be asked" in shown
+            assert "127.0.0.1 could not be called" in shown
             assert "call 1 is held before it is sent" in shown
 
 

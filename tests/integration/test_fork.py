@@ -185,7 +185,7 @@ def test_an_editor_that_changes_nothing_sends_nothing(
 ) -> None:
     monkeypatch.setenv("VISUAL", "true")
     assert main(["fork", "subagents.tape", "2", "--edit", "request", "-o", "f.tape"]) == 2
-    assert "nothing was changed in the editor" in capsys.readouterr().err
+    assert "not changed in the editor" in capsys.readouterr().err
     assert not Path("f.tape").exists()
 
 
@@ -227,7 +227,7 @@ def test_without_a_terminal_no_editor_is_opened(
     monkeypatch.delenv("EDITOR", raising=False)
     monkeypatch.delenv("VISUAL", raising=False)
     assert main(["fork", "subagents.tape", "2", "--edit", "answer"]) == 2
-    assert "set EDITOR, or give what is to change with --answer" in capsys.readouterr().err
+    assert "set EDITOR, or give the change with --answer" in capsys.readouterr().err
 
 
 def test_a_missing_call_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Opens a text in the editor that a person has chosen."""
+"""Opens a text in the user's editor."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from wiretape.errors import UsageError
 
 
 def in_editor(text: str) -> str:
-    """What a person makes of a text in $EDITOR. Raises UsageError where it is left as it was."""
+    """Return the text after editing in $EDITOR. Raises UsageError if it is unchanged."""
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not chosen and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("no terminal for an editor: set EDITOR, or give what is to change with --answer or --set")
+        raise UsageError("no terminal for an editor: set EDITOR, or give the change with --answer or --set")
     try:
         written = click.edit(text + "\n", extension=".json", require_save=True)
     except click.ClickException as error:
         raise UsageError(f"{error.message}: set EDITOR to the editor you want") from None
     if written is None or written.rstrip("\n") == text:
-        raise UsageError("nothing was changed in the editor, and nothing was sent")
+        raise UsageError("the text was not changed in the editor, and nothing was sent")
     return written

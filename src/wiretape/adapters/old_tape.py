@@ -1,4 +1,4 @@
-"""The tape that a recording replaces: kept aside until something has been recorded in its place."""
+"""A copy of the tape that a recording replaces, until the recording has its first exchange."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from wiretape.tape.storage import journal_path
 
 
 class OldTape:
-    """A copy, its journal included. A recorder that is killed leaves it beside the tape, as `.NAME.PID.old`.
+    """Copies of a tape and its journal, named `.NAME.PID.old`. A killed recorder leaves them in the directory.
 
-    It is a copy, and not the file itself under another name: that keeps its lock, and its place for who reads it.
+    The tape itself is not renamed: it keeps its lock, and programs can read it.
     """
 
     def __init__(self, tape: Path) -> None:
@@ -35,16 +35,16 @@ class OldTape:
         return bool(self._kept)
 
     def put_back(self) -> bool:
-        """Nothing took its place. Whether there was one."""
+        """Restore the tape. Return False if there was none."""
         for path, aside in self._kept:
             put_in_place(aside, path)
         if self._kept and journal_path(self._tape) not in dict(self._kept):
-            journal_path(self._tape).unlink(missing_ok=True)  # of the recording that failed to replace it
+            journal_path(self._tape).unlink(missing_ok=True)  # of the recording without exchanges
         put, self._kept = bool(self._kept), []
         return put
 
     def forget(self) -> None:
-        """It has been replaced, or was never touched."""
+        """Delete the copies."""
         for _, aside in self._kept:
             with suppress(OSError):
                 aside.unlink(missing_ok=True)

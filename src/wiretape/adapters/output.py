@@ -1,4 +1,4 @@
-"""What wiretape prints about a run, without secrets: notices on stderr, and command lines to copy."""
+"""Prints notices on stderr, and formats command lines to copy, without secrets."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def say(text: str) -> None:
 
 
 def typed(argv: Sequence[str]) -> str:
-    """A command line as a person would type it, on one line, secrets replaced; shortened where it has more lines."""
+    """A command line for a shell, with secrets replaced. One with line breaks is shortened to its program."""
     shown = shlex.join(output().command(argv))
     return shown if shown.isprintable() else f"{shlex.quote(argv[0])} …"

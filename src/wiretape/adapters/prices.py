@@ -1,6 +1,6 @@
-"""The price list: genai-prices, which brings its own data and is never asked to fetch any. Loaded when first used.
+"""The price list of genai-prices, from its own data, without network access. Loaded when it is first used.
 
-It lives here because loading it takes a while and brings an HTTP client along; `analyze` gets it as a function.
+It is an adapter because the import is slow and loads an HTTP client; `analyze` takes it as a function.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 from wiretape.analyze.cost import Cost, PriceList
 from wiretape.model.call import ModelCall, Usage
 
-_ANSWERLESS = ("embedding", "rerank", "moderation")  # kinds of calls that may give no output tokens
-_CONTEXT = ("service_tier", "speed")  # what a request asks for that changes its price
-_LOCAL = "ollama."  # formats of servers that bill nobody
+_ANSWERLESS = ("embedding", "rerank", "moderation")  # kinds of calls that may have no output tokens
+_CONTEXT = ("service_tier", "speed")  # settings of a request that change its price
+_LOCAL = "ollama."  # formats of local servers, which are free
 
 
 def price_list(started: datetime | None = None) -> PriceList | None:
-    """List prices as of the time of the calls (`started` is the tape's); None where the extra is not installed."""
+    """The prices at the time of the calls; None if the extra is not installed. `started`: the start of the tape."""
     if importlib.util.find_spec("genai_prices") is None:
         return None
     return _GenaiPrices(started)
@@ -43,7 +43,7 @@ class _GenaiPrices:
         at = self._started + timedelta(milliseconds=call.at) if self._started is not None else None
         address = re.sub(r"^ws(s?):", r"http\1:", call.url)
         served_by_listed = _is_listed(address)
-        # A provider with a list of its own is not priced by another's.
+        # A provider with a price list is never priced with the list of another.
         usd = _first(tokens, call, address if served_by_listed else None, at)
         if usd is None:
             return None
@@ -52,13 +52,13 @@ class _GenaiPrices:
 
 
 def _tokens(call: ModelCall) -> dict[str, int] | None:
-    """A call's tokens by the list's names; None where the wire does not give enough of them."""
+    """The tokens of a call under the names of the list; None if the provider reported too few numbers."""
     usage = call.usage
     if usage is None or usage.input is None or (usage.output is None and call.kind not in _ANSWERLESS):
         return None
     cached, written = usage.cached or 0, usage.cache_write or 0
     if cached + written > usage.input:
-        return None  # counts that contradict one another are no ground for a price
+        return None  # contradictory counts give no price
     tokens = {"input_tokens": usage.input, "output_tokens": usage.output or 0, "cache_read_tokens": cached}
     if written:
         hour = min(written, _kept_for_an_hour(usage))
@@ -68,7 +68,7 @@ def _tokens(call: ModelCall) -> dict[str, int] | None:
 
 
 def _kept_for_an_hour(usage: Usage) -> int:
-    """Written tokens with the longer lifetime, which costs more (Anthropic's and Bedrock's spelling)."""
+    """Cache writes with the lifetime of an hour, which cost more (as Anthropic and Bedrock report them)."""
     split = usage.raw.get("cache_creation")
     if isinstance(split, dict) and isinstance(split.get("ephemeral_1h_input_tokens"), int):
         return int(split["ephemeral_1h_input_tokens"])
@@ -78,7 +78,7 @@ def _kept_for_an_hour(usage: Usage) -> int:
 
 
 def _first(tokens: dict[str, int], call: ModelCall, address: str | None, at: datetime | None) -> Decimal | None:
-    """The price of the model that answered, else of the one asked for."""
+    """The price of the model in the response, else of the model in the request."""
     answered = call.response.model if call.response is not None else None
     for model in dict.fromkeys((answered, call.request.model)):
         usd = _price(tokens, model, address, at, _context(call)) if model else None
@@ -96,7 +96,7 @@ def _price(
     asked: dict[str, Any] = {"provider_api_url": address, "genai_request_timestamp": at, "price_context": context}
     try:
         return calc_price(Tokens(**tokens), model, **asked).total_price
-    except (LookupError, ValueError):  # unknown to it, or counts it cannot make sense of
+    except (LookupError, ValueError):  # an unknown model, or counts that the list rejects
         return None
 
 
@@ -107,7 +107,7 @@ def _context(call: ModelCall) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _is_listed(address: str) -> bool:
-    """Whether the list knows who answers at an address."""
+    """True if the list has a provider for an address."""
     from genai_prices.data import providers
 
     return any(re.match(provider.api_pattern, address) for provider in providers)

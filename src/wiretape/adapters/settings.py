@@ -1,4 +1,4 @@
-"""Reads `[tool.wiretape]` of the nearest pyproject.toml: what a project wants redacted, masked and recorded."""
+"""Reads `[tool.wiretape]` from the nearest pyproject.toml: the settings of a project."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _age(given: object) -> object:
 
 
 def _spelled(read: Callable[[Any, str], object]) -> BeforeValidator:
-    """Takes a value as the option takes it; `read` raises UsageError for what it cannot mean. It is kept as given."""
+    """Validates a value as the command-line option does: `read` raises UsageError. The value is not converted."""
 
     def check(given: Any, info: ValidationInfo) -> Any:
         if isinstance(given, int | float | str) and not isinstance(given, bool):
@@ -56,20 +56,20 @@ def _dashed(name: str) -> str:
 
 
 class LintSettings(BaseModel):
-    """`[tool.wiretape.lint]`: what `wiretape lint` looks for."""
+    """`[tool.wiretape.lint]`: the defaults of `wiretape lint`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=_dashed)
 
     select: list[str] = []
-    """Rules to use: ids, beginnings of ids, or names. Empty: all."""
+    """Rules to use: ids, prefixes of ids, or names. Empty: all."""
     ignore: list[str] = []
     """Rules not to use."""
     fail_on: Literal["error", "warning", "info", "never"] = "error"
-    """The least severity at which `lint` exits with 1."""
+    """The lowest severity at which `lint` exits with 1."""
 
 
 class CheckSettings(BaseModel):
-    """`[tool.wiretape.check]`: budgets of `wiretape check`, spelled as its options are."""
+    """`[tool.wiretape.check]`: the budgets of `wiretape check`, in the syntax of its options."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=_dashed)
 
@@ -88,32 +88,32 @@ class CheckSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """`[tool.wiretape]`. Every list is empty by default, and every limit open."""
+    """`[tool.wiretape]`. By default every list is empty, and there are no limits."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     redact: list[Pattern] = []
-    """Regular expressions whose matches never reach a tape (of one with a group, only what the group matches)."""
+    """Regular expressions whose matches never reach a tape. If a pattern has a group, only the group is replaced."""
     mask: list[Pattern] = []
-    """Regular expressions whose matches do not count when a replay compares texts."""
+    """Regular expressions whose matches are ignored when a replay compares texts."""
     hosts: list[str] = []
-    """Hosts to record besides those that are known to serve models."""
+    """Hosts to record in addition to known model providers."""
     max_age: Annotated[int | float | str | None, BeforeValidator(_age)] = None
-    """How old a tape may be that is replayed: days, or "30d", "12h", "2w"."""
+    """The greatest age of a replayed tape: days, or "30d", "12h", "2w"."""
     max_age_action: Literal["warn", "fail"] = "warn"
-    """What an older one does."""
+    """What happens with an older tape."""
     redact_tool_arguments: bool = False
-    """Whether credentials that a model wrote itself into tool arguments are replaced, too."""
+    """Whether to replace credentials that a model wrote into tool arguments."""
     sealed: bool = False
-    """Whether `wiretape replay` gives programs a network in which there is nothing but the replay."""
+    """Whether `wiretape replay` runs programs in a network that contains only the replay."""
     lint: LintSettings = LintSettings()
     check: CheckSettings = CheckSettings()
 
 
 def load_settings(start: Path) -> Settings:
-    """The settings that hold in a directory: those of the pyproject.toml there, or in the nearest parent that has one.
+    """The settings for a directory: from its pyproject.toml, or that of the nearest parent that has one.
 
-    As other tools do, only the nearest one is looked at, with or without a `[tool.wiretape]`.
+    As in other tools, only the nearest file is read, even if it has no `[tool.wiretape]`.
     """
     start = start.resolve()
     for directory in (start, *start.parents):
@@ -179,13 +179,13 @@ _TABLES: dict[str, type[BaseModel]] = {"lint": LintSettings, "check": CheckSetti
 
 
 def _fault_of_table(table: str, fault: Any) -> str:
-    """What is wrong inside a table of its own, such as `[tool.wiretape.lint]`."""
+    """The message for a fault in a table such as `[tool.wiretape.lint]`."""
     if len(fault["loc"]) < 2:
         return f"{table} must be a table: [tool.wiretape.{table}]"
     key = str(fault["loc"][1])
     if fault["type"] == "extra_forbidden":
         known = sorted(map(_dashed, _TABLES[table].model_fields))
         return f"{table}: unknown key {key!r}; known keys: {', '.join(known)}"
-    if fault["type"] == "value_error":  # a sentence of its own, with the key in it
+    if fault["type"] == "value_error":  # the error names the key
         return f"{table}: {fault['ctx']['error']}"
     return f"{table}: {key}: {fault['msg'][:1].lower()}{fault['msg'][1:]}, not {fault['input']!r}"

@@ -18,11 +18,11 @@ from tests.support.replaying import CHAT, calls, chat, exchange, live, user
 
 import wiretape
 from wiretape.adapters.live.tape import LiveTape
-from wiretape.adapters.pytest.update.new_tape import UpdatedTape
 from wiretape.adapters.rerun.fork_tape import write_fork
 from wiretape.adapters.rerun.live_model import LiveModel, Target
 from wiretape.adapters.settings import Settings, redactor_of
-from wiretape.adapters.update.staging import StagedRecording
+from wiretape.adapters.update.staged_recording import StagedRecording
+from wiretape.adapters.update.updated_tape import UpdatedTape
 from wiretape.cli.main import main
 from wiretape.model.http import Ended, Request
 from wiretape.tape.editing.splice import Fresh
@@ -49,7 +49,7 @@ def by_a_fork(tape: Path, settings: Settings) -> None:
 
 def by_live_debugging(tape: Path, settings: Settings) -> None:
     with closing(LiveTape(tape.with_name("played.tape"), settings)) as beside:
-        assert beside.take(live(BODY)) is not None
+        assert beside.begin(live(BODY)) is not None
     beside.path.rename(tape)
 
 
@@ -61,7 +61,7 @@ def by_a_recording_beside_the_rest(tape: Path, settings: Settings) -> None:
     write_tape(tape, HEADER, [replace(EXCHANGE, request=exchange(1, chat(user("old")), "ok").request)])
     staged = StagedRecording(tape, goes_on=False)
     write_tape(staged.fresh, HEADER, [EXCHANGE])
-    staged.put_in_place_beside_the_rest(settings)
+    staged.merge_in_place(settings)
 
 
 def by_a_merge_of_branches(tape: Path, settings: Settings) -> None:

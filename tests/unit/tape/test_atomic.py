@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.update.staging import StagedRecording
+from wiretape.adapters.update.staged_recording import StagedRecording
 from wiretape.errors import TapeUnwritable
 from wiretape.tape import atomic
 from wiretape.tape.atomic import PRIVATE, Aside, check_replaceable, lock, private, put_in_place, rewrite

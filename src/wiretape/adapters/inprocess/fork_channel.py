@@ -1,7 +1,7 @@
-"""Lets a forked copy of a process call objects of the process that it was copied from, over a UNIX socket.
+"""Lets a forked process call objects of its parent, over a UNIX socket.
 
-So a test has one session and one recorder, whichever process sends a request. A copy of the session would give answers
-that the test has had, and its misses would be lost.
+So a test has one session and one recorder, whichever process sends a request. A copied session would play answers again
+that the parent has played, and its misses would be lost.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection, Listener
 
 _STOP = None
-_WAITING = 64  # connections that wait to be accepted
+_WAITING = 64  # the backlog of the listener
 
 
 class ForkChannel:
-    """Serves `targets`, objects by name, from `open` to `close`. Opened just before a fork: it costs a thread."""
+    """Serves `targets`, objects by name, from `open` to `close`. Opened only before a fork: it needs a thread."""
 
     def __init__(self, targets: Mapping[str, object]) -> None:
         self._targets = targets
@@ -39,7 +39,7 @@ class ForkChannel:
             if self._address is None:
                 from multiprocessing.connection import Listener
 
-                # On Linux a socket needs no file, whose path could be longer than the 108 bytes that are allowed.
+                # On Linux: an abstract socket, as the path of a file could exceed the limit of 108 bytes.
                 name = f"\0wiretape-{os.getpid()}-{os.urandom(8).hex()}" if sys.platform == "linux" else None
                 self._listener = Listener(name, "AF_UNIX", _WAITING, self._key)
                 self._thread.start()
@@ -52,22 +52,22 @@ class ForkChannel:
             self._listener.close()
 
     def call(self, target: str, method: str, *args: Any) -> Any:
-        """In a copy: call a method in the process that serves. OSError, EOFError: it does not serve any more."""
+        """Call a method in the parent, from a forked process. Raises OSError or EOFError if the parent has closed."""
         is_error, value = self._ask((target, method, args))
         if is_error:
             raise value
         return value
 
     def remote(self, target: str, methods: Collection[str] = (), copy: Any = None) -> Any:
-        """An object whose methods, in a forked process, call those of the target here.
+        """An object for a forked process whose methods call the target in the parent.
 
-        With a `copy`, only these `methods` are; all else, and what comes after the end, is the copy's own.
+        With a `copy`, only `methods` do. Other attributes are those of the copy, and all are after the parent closed.
         """
         return _Remote(self, target, methods, copy)
 
     def _ask(self, request: Any) -> Any:
         if self._address is None:
-            raise ConnectionRefusedError("the process that was forked serves nothing")
+            raise ConnectionRefusedError("the parent process does not serve its forks")
         from multiprocessing.connection import Client
 
         with Client(self._address, "AF_UNIX", self._key) as connection:
@@ -78,7 +78,7 @@ class ForkChannel:
         assert self._listener is not None
         serves = True
         while serves:
-            # Fails for a copy that was killed, and for other programs. The next copy must still get its answer.
+            # Fails for a killed process, and for other programs. The next request must still be answered.
             with suppress(Exception), self._listener.accept() as connection:
                 request = connection.recv()
                 serves = request is not _STOP
@@ -92,7 +92,7 @@ class ForkChannel:
             answer = True, error
         try:
             connection.send(answer)
-        except Exception as error:  # it cannot be pickled
+        except Exception as error:  # the result cannot be pickled
             connection.send((True, RuntimeError(f"{target}.{method}: {error}")))
 
 

@@ -1,8 +1,7 @@
-"""Watches the sockets of this process, and refuses the network to a test that runs from its tape: also to code that
-goes through no door.
+"""Watches and blocks connections of Python's sockets, also those of libraries that wiretape does not patch.
 
-Internet sockets only, this machine's included: UNIX sockets, pipes and socket pairs are not touched. What is already
-connected stays so. Code that opens its sockets outside of Python's `socket` module is not seen.
+Only internet sockets are watched, including loopback; UNIX sockets, pipes and socket pairs are not. Open connections
+stay open. Sockets that Python's `socket` module does not create are not seen.
 """
 
 from __future__ import annotations
@@ -29,41 +28,41 @@ _ABSENT: Final = object()
 
 
 class SocketWatch:
-    """Asks `check` before this process reaches out with a socket of Python's. A subclass says what is allowed."""
+    """Calls `check` before a socket of this process connects, sends or looks up a name. Subclasses define the rules."""
 
     def __init__(self) -> None:
-        self._names: dict[str, set[str]] = {}  # address -> the names that it was found under
+        self._names: dict[str, set[str]] = {}  # address -> the names that resolved to it
         self._exempt = threading.local()
 
     def check(self, host: str, port: int | None) -> None:
-        """Raises NetworkRefused where a host may not be reached. A look-up of its name may know no port."""
+        """Raise NetworkRefused if a host is blocked. `port`: None for a look-up that names no port."""
         raise NotImplementedError
 
     def may_look_up(self, address: str) -> bool:
-        """Whether the name of an address may be looked up. What may not is answered here, and not listed."""
+        """True if the name of an address may be looked up. Otherwise the look-up fails here, and is not reported."""
         raise NotImplementedError
 
     def names(self, host: str) -> set[str]:
-        """A host as it was asked for, and the names that its address was found under."""
+        """The host, and the names that resolved to it."""
         return {host, *self._names.get(host, ())}
 
     def found(self, address: str, name: str) -> None:
-        """A look-up, this one's or another's, gave an address for a name."""
+        """Remember that a name resolved to an address."""
         self._names.setdefault(plain(address), set()).add(name.lower())
 
     def watched(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-        """What is replaced: (owner, attribute, what makes the replacement of what stands there)."""
+        """The functions to replace: (owner, attribute, function that makes the replacement from the original)."""
         for name in ("connect", "connect_ex"):
-            yield socket.socket, name, self._connecting
+            yield socket.socket, name, self._wrap_connect
         for name, place in (("sendto", 1), ("sendmsg", 3)):
             if hasattr(socket.socket, name):
-                yield socket.socket, name, functools.partial(self._sending, place=place)
-        yield socket, "getaddrinfo", self._looking_up
+                yield socket.socket, name, functools.partial(self._wrap_send, place=place)
+        yield socket, "getaddrinfo", self._wrap_getaddrinfo
         for name in ("gethostbyname", "gethostbyname_ex"):
-            yield socket, name, self._naming
-        yield socket, "gethostbyaddr", self._looking_up_address
-        yield socket, "getnameinfo", self._looking_up_both
-        yield socket, "socketpair", self._pairing
+            yield socket, name, self._wrap_gethostbyname
+        yield socket, "gethostbyaddr", self._wrap_gethostbyaddr
+        yield socket, "getnameinfo", self._wrap_getnameinfo
+        yield socket, "socketpair", self._wrap_socketpair
 
     def _check_address(self, sock: socket.socket, address: Any) -> None:
         __tracebackhide__ = True
@@ -71,14 +70,14 @@ class SocketWatch:
             self.check(_text(address[0]), address[1])
 
     def _check_name(self, name: Any, port: Any = None) -> None:
-        """Names of this machine and addresses ask nobody."""
+        """Check a look-up, unless it needs no name server: names of this machine, and addresses."""
         __tracebackhide__ = True
         host = _text(name).lower()
         if host and not is_loopback(host) and not is_address(host) and host != socket.gethostname().lower():
             number = _text(port)
             self.check(host, int(number) if number.isdecimal() else None)
 
-    def _connecting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_connect(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def connect(sock: socket.socket, address: Any) -> Any:
             __tracebackhide__ = True
             self._check_address(sock, address)
@@ -86,7 +85,7 @@ class SocketWatch:
 
         return connect
 
-    def _sending(self, original: Callable[..., Any], place: int) -> Callable[..., Any]:
+    def _wrap_send(self, original: Callable[..., Any], place: int) -> Callable[..., Any]:
         """`sendto(data, [flags,] address)`, `sendmsg(buffers, ancillary, flags, address)`: the address comes last."""
 
         def send(sock: socket.socket, *args: Any) -> Any:
@@ -97,7 +96,7 @@ class SocketWatch:
 
         return send
 
-    def _looking_up(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_getaddrinfo(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def getaddrinfo(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             self._check_name(host, port)
@@ -108,7 +107,7 @@ class SocketWatch:
 
         return getaddrinfo
 
-    def _naming(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_gethostbyname(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def look_up(name: Any) -> Any:
             __tracebackhide__ = True
             self._check_name(name)
@@ -116,8 +115,8 @@ class SocketWatch:
 
         return look_up
 
-    def _looking_up_address(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        forward = self._naming(original)
+    def _wrap_gethostbyaddr(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        forward = self._wrap_gethostbyname(original)
 
         def gethostbyaddr(name: Any) -> Any:
             __tracebackhide__ = True
@@ -130,8 +129,8 @@ class SocketWatch:
 
         return gethostbyaddr
 
-    def _looking_up_both(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """`getnameinfo(address, flags)`: an address that has no name stands for itself, unless a name is required."""
+    def _wrap_getnameinfo(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """`getnameinfo(address, flags)`: an address without a name is returned itself, unless a name is required."""
 
         def getnameinfo(sockaddr: Any, flags: int) -> Any:
             address = _text(sockaddr[0]) if isinstance(sockaddr, tuple) and sockaddr else ""
@@ -146,8 +145,8 @@ class SocketWatch:
 
         return getnameinfo
 
-    def _pairing(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Where there are no UNIX sockets a pair is made over loopback."""
+    def _wrap_socketpair(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """On systems without UNIX sockets, Python connects a pair over loopback."""
 
         def socketpair(*args: Any, **kwargs: Any) -> Any:
             with self._exempted():
@@ -165,10 +164,10 @@ class SocketWatch:
 
 
 class NetworkGuard(SocketWatch):
-    """Refuses while it is entered. `allowed`: globs over the host, or over host:port.
-    `providers_only`: every host is allowed that is not a known model provider's.
+    """Blocks connections while it is entered. `allowed`: globs over the host, or over host:port.
 
-    `explain` makes the text of the error from what was asked for. `refused` remembers it, for those who swallow errors.
+    `providers_only`: block only known model providers. `explain`: makes the error message from `host:port`. `refused`
+    remembers what was blocked, as programs may hide the error.
     """
 
     def __init__(self, allowed: Sequence[str], explain: Callable[[str], str], providers_only: bool = False) -> None:
@@ -177,19 +176,19 @@ class NetworkGuard(SocketWatch):
         self._explain = explain
         self._providers_only = providers_only
         self._before: list[tuple[Any, str, Any]] = []
-        self.own_ports: Callable[[], Collection[int]] = tuple  # those of this machine that wiretape itself serves
-        self.refused: dict[str, bool] = {}  # what was asked for -> whether it is a model provider's
+        self.own_ports: Callable[[], Collection[int]] = tuple  # loopback ports of wiretape itself
+        self.refused: dict[str, bool] = {}  # `host:port` -> True for a model provider
         self.note: Callable[[str, bool], object] = self.refused.__setitem__
 
     def check(self, host: str, port: int | None) -> None:
-        """Raises NetworkRefused where a host may not be reached."""
+        """Raise NetworkRefused if a host is blocked."""
         __tracebackhide__ = True
         host = plain(host)
         if (port in self.own_ports() and is_loopback(host)) or self._allows(host, port):
             return
-        asked = host if port is None else f"{host}:{port}"
-        self.note(asked, is_known_provider(host))
-        raise NetworkRefused(self._explain(asked))
+        where = host if port is None else f"{host}:{port}"
+        self.note(where, is_known_provider(host))
+        raise NetworkRefused(self._explain(where))
 
     def may_look_up(self, address: str) -> bool:
         return not is_loopback(address) and self._allows(plain(address), None)
@@ -220,12 +219,12 @@ class NetworkGuard(SocketWatch):
 
 
 def plain(host: str) -> str:
-    """A host as it is compared."""
+    """A host in the form that is compared."""
     return host.strip("[]").partition("%")[0].rstrip(".").lower()
 
 
 def matches(globs: Sequence[str], host: str, port: int | None) -> bool:
-    """Whether a glob means this host, or this port of it; any port where that is not known yet."""
+    """True if a glob matches the host, or host and port. If the port is unknown, any port matches."""
     for glob in globs:
         of_host = glob.rpartition(":")[0] if port is None else ""
         if fnmatchcase(host, glob) or fnmatchcase(f"{host}:{port}", glob) or (of_host and fnmatchcase(host, of_host)):
@@ -234,7 +233,7 @@ def matches(globs: Sequence[str], host: str, port: int | None) -> bool:
 
 
 def proxies() -> frozenset[str]:
-    """The hosts of the proxies that the environment names: connections to other hosts are made to them."""
+    """The hosts of the proxies in the environment, through which libraries connect to other hosts."""
     names = ("http_proxy", "https_proxy", "all_proxy")
     urls = [os.environ.get(spelled, "") for name in names for spelled in (name, name.upper())]
     found = [urlsplit(url if "://" in url else f"//{url}").netloc for url in urls if url]
@@ -246,7 +245,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def is_own_address(host: str) -> bool:
-    """Whether an address is one of this machine's on a network: what went there would come from there. Nothing goes."""
+    """True if an address belongs to this machine: packets to it would come from it. Nothing is sent."""
     address = ip_address(host)
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     with suppress(OSError), closing(_socket.socket(family, socket.SOCK_DGRAM)) as unwatched:

@@ -1,7 +1,7 @@
-"""Between the doors, whose calls wait on their event loops, and the person in front, who decides of them.
+"""Connects calls that wait on an event loop with the user interface that decides what happens to them.
 
-One lock guards the debugger. Doors never wait for it on their loops: what they tell and ask is done on a thread of its
-own. The front takes it for each command, and gives it up while it waits.
+One lock guards the debugger. Event loops never wait for it: their work runs on a separate thread. The user interface
+takes the lock for each command, and releases it while it waits.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from wiretape.debug.session import Debugger
 from wiretape.errors import WiretapeError
 
 T = TypeVar("T")
-LOOK_S = 0.2  # between two looks at whether the client of a held call is still there
-_TICK_S = 0.2  # a wait is looked after so often: on some systems Ctrl-C does not interrupt a lock
+LOOK_S = 0.2  # between two checks whether the client of a held call is still connected
+_TICK_S = 0.2  # the longest wait for a lock: on some systems Ctrl-C does not interrupt it
 
 
 class ClientLeft(Exception):
-    """The client of a held call hung up: nobody has to decide any more."""
+    """The client of a held call closed its connection: no decision is needed."""
 
 
 class DecisionQueue:
@@ -36,7 +36,7 @@ class DecisionQueue:
         self.debugger = debugger
         self.lock = threading.RLock()
         self.on_change: Callable[[], None] = lambda: None
-        self.waiting = False  # the front shows what is held by itself
+        self.waiting = False  # the user interface waits in `wait`, which returns held calls
         self._unseen: list[OutputLine] = []
         self._changed = threading.Condition(self.lock)
         self._engine = ThreadPoolExecutor(1, "wiretape-debugger")
@@ -52,23 +52,23 @@ class DecisionQueue:
     def __exit__(self, *_: object) -> None:
         self._engine.shutdown(wait=True)
 
-    # -- for doors -------------------------------------------------------------------------------------------------
+    # -- for event loops -------------------------------------------------------------------------------------------
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do something with the debugger's state, without a wait on this loop."""
+        """Work with the state of the debugger, without blocking this event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._engine, self.run_now, work)
 
     async def decision(
         self, hold: Callable[[Release], bool], has_left: Callable[[], bool] | None = None
     ) -> Decision | None:
-        """Wait for what a person decides. None: nothing holds this call.
+        """Wait for the decision about a call; None if the call is not held.
 
-        `has_left`: whether its client hung up, where a door is not told of it. Raises ClientLeft once it has.
+        `has_left`: True after the client closed its connection, for servers that get no event. Raises ClientLeft then.
         """
         decided: Future[Decision] = Future()
 
         def release(decision: Decision) -> None:
-            with suppress(InvalidStateError):  # the client hung up meanwhile
+            with suppress(InvalidStateError):  # the client left in the meantime
                 decided.set_result(decision)
 
         if not await self.run(lambda: hold(release)):
@@ -83,7 +83,7 @@ class DecisionQueue:
         return deciding.result()
 
     def run_now(self, work: Callable[[], T]) -> T:
-        """The same from a thread."""
+        """As `run`, from a thread."""
         with self.lock:
             try:
                 return work()
@@ -92,18 +92,18 @@ class DecisionQueue:
                 self.on_change()
 
     def run_soon(self, work: Callable[[], object]) -> None:
-        """The same, without waiting for it."""
-        with suppress(RuntimeError):  # everything has ended
+        """As `run`, without waiting for the end."""
+        with suppress(RuntimeError):  # the debugger has ended
             self._engine.submit(self.run_now, work)
 
-    # -- for the front ---------------------------------------------------------------------------------------------
+    # -- for the user interface ------------------------------------------------------------------------------------
 
     def execute(self, line: str) -> CommandReply:
         with self.lock:
             return self.debugger.execute(line)
 
     def finish_edit(self, edit: Edit, text: str) -> CommandReply:
-        """What becomes of an edit; the editor was open without the lock."""
+        """Apply an edit. The editor was open without the lock."""
         with self.lock:
             try:
                 return edit.done(text)
@@ -111,7 +111,7 @@ class DecisionQueue:
                 return CommandReply(error=str(error))
 
     def wait(self, meanwhile: Callable[[], None] = lambda: None) -> CommandReply:
-        """Until a call is held, or the program has ended. KeyboardInterrupt ends the wait, and nothing else."""
+        """Wait until a call is held, or the program has ended. KeyboardInterrupt ends only the wait."""
         self.waiting = True
         try:
             while True:
@@ -126,12 +126,12 @@ class DecisionQueue:
             self.waiting = False
 
     def interrupt(self) -> None:
-        """The very next call is to be held."""
+        """Hold the next call."""
         with self.lock:
             self.live.stepping = AT_NEXT_CALL
 
     def release_all(self) -> None:
-        """Nothing is held any more."""
+        """Release all held calls, and hold no others."""
         with self.lock:
             self.live.released = True
             for one in tuple(self.live.pending):
@@ -148,7 +148,7 @@ class DecisionQueue:
             if code is not None:
                 return code
 
-    # -- what the program prints -----------------------------------------------------------------------------------
+    # -- output of the program -------------------------------------------------------------------------------------
 
     def add_output(self, stream: Literal["out", "err"], text: str) -> None:
         def keep() -> None:
@@ -159,7 +159,7 @@ class DecisionQueue:
         self.run_now(keep)
 
     def new_output(self) -> list[OutputLine]:
-        """The lines that were not asked for yet."""
+        """The output lines since the last call."""
         with self.lock:
             found, self._unseen = self._unseen, []
             return found

@@ -1,4 +1,4 @@
-"""What the debugger's commands need of replay: how an answer is edited, and how a fault is spelled."""
+"""The operations of the debugger's commands that need replay: edits of answers, and faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wiretape.wire.registry import Registry, default_registry
 
 
 class EditOperations:
-    """The debugger's `Means`. `recording`: a proxy stands between the program and its model, and can do less."""
+    """The operations for one debugger. `recording`: the calls pass the recording proxy, which supports fewer faults."""
 
     def __init__(self, registry: Registry | None = None, *, recording: bool = False) -> None:
         self._registry = registry or default_registry()
@@ -36,9 +36,9 @@ class EditOperations:
         return with_body_text(exchange, text, self._registry)
 
     def fault(self, what: str) -> Effect:
-        """A fault as it is typed at a held call: without a target. Raises UsageError."""
+        """Parse a fault for a held call: it has no target. Raises UsageError."""
         kind, colon, options = what.partition(":")
         effect = parse_fault(f"{kind}@*{colon}{options}").effect
         if self._recording and not isinstance(effect, ErrorStatus | Reset):
-            raise UsageError("while a run is recorded, only a status from 400 to 599 and reset can be injected")
+            raise UsageError("a recorded run supports only these faults: a status from 400 to 599, and reset")
         return effect

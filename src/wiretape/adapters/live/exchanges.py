@@ -1,4 +1,4 @@
-"""Requests and answers at a door, as exchanges that a debugger can look at; and how long clients say they wait."""
+"""Converts live requests and answers to exchanges for the debugger; reads the timeouts of clients."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from wiretape.tape.format.json_layout import NotCarried
 from wiretape.tape.format.sharing import BodyParser
 from wiretape.tape.output_redactor import OutputRedactor
 
-# Headers in which SDKs tell how many seconds they wait.
-_PATIENCE = ("x-stainless-timeout", "x-server-timeout")
+# Headers in which SDKs send their timeout in seconds.
+_TIMEOUTS = ("x-stainless-timeout", "x-server-timeout")
 
 
 class LiveExchanges:
-    """Makes them, without secrets: times count from when this was made. Requests of one loop share what they repeat."""
+    """Creates exchanges without secrets. Times count from its creation; requests share repeated messages."""
 
     def __init__(self, output: OutputRedactor) -> None:
         self._output = output
@@ -30,7 +30,7 @@ class LiveExchanges:
         return round((time.monotonic() - self._since) * 1000)
 
     def opened(self, number: int, request: LiveRequest) -> Exchange:
-        """A request that has no answer yet."""
+        """An exchange without a response."""
         self._output.learn_request(request.headers, request.url)
         data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
         try:
@@ -43,14 +43,14 @@ class LiveExchanges:
         return Exchange(number, self.now, Request(request.method, url, headers, body))
 
     def message(self, data: str | bytes) -> TextBody | BytesBody:
-        """A WebSocket's message."""
+        """The body of a WebSocket message."""
         if isinstance(data, bytes):
             return BytesBody(self._output.data(data))
         return TextBody(self._output.data(data.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass"))
 
 
 def answered(opened: Exchange, outcome: Outcome, at: int) -> Exchange:
-    """A request with what a replay gives it: now, and all at once."""
+    """The exchange with the outcome of a replay, whose stream arrives at once."""
     match outcome:
         case Answer(exchange=recorded) | Injected(exchange=recorded):
             response = recorded.response
@@ -67,7 +67,7 @@ def answered(opened: Exchange, outcome: Outcome, at: int) -> Exchange:
 
 
 def later(exchange: Exchange, ms: int) -> Exchange:
-    """The same, so many milliseconds later."""
+    """The exchange with its times moved."""
     response, ended_at = exchange.response, exchange.ended_at
     return replace(
         exchange,
@@ -79,8 +79,8 @@ def later(exchange: Exchange, ms: int) -> Exchange:
 
 
 def patience(headers: Headers) -> float | None:
-    """After how many seconds a client gives up, as far as it says so."""
-    for name in _PATIENCE:
+    """The timeout of a client in seconds; None if its headers do not state it."""
+    for name in _TIMEOUTS:
         try:
             seconds = float(headers.get(name, ""))
         except ValueError:
@@ -91,7 +91,7 @@ def patience(headers: Headers) -> float | None:
 
 
 def words(difference: Difference) -> str:
-    """A drift in one line."""
+    """One line that describes a drift."""
     from wiretape.compare.excerpt import excerpts
 
     recorded, live = excerpts(difference, 60)

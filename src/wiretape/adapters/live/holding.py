@@ -1,4 +1,4 @@
-"""Holds the calls of a program that is replayed under the debugger. Decides nothing: it carries out decisions."""
+"""Holds the calls of a program that is replayed under the debugger, and carries out the decisions about them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcom
 from wiretape.model.faults import ErrorStatus
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
 
-_WAYS: frozenset[Action] = frozenset({"live", "request", "inject", "delay", "drop"})
+_ACTIONS: frozenset[Action] = frozenset({"live", "request", "inject", "delay", "drop"})
 _WITH_ANSWER: frozenset[Action] = frozenset({"serve", "answer", "live", "inject", "delay", "drop"})
 _OF_SOCKETS: frozenset[Action] = frozenset({"serve", "delay"})
 
 
 class ReplayHolding:
-    """An `Interpose`: what the session answers passes through here, and waits where the debugger holds it."""
+    """An `Interpose`: holds outcomes of the session if the debugger wants it. `live_tape`: keeps live answers."""
 
     def __init__(self, queue: DecisionQueue, session: ReplaySession, live_tape: LiveTape | None = None) -> None:
-        """`live_tape`: where the answers of real models are kept."""
         self._queue = queue
         self._session = session
         self._live_tape = live_tape
@@ -57,7 +56,7 @@ class ReplayHolding:
 
 
 class _Call:
-    """One request on its way."""
+    """One request of the program."""
 
     def __init__(
         self,
@@ -83,7 +82,7 @@ class _Call:
         return self._outcome
 
     async def hold_socket(self, outcome: Answer) -> None:
-        """A message of a WebSocket: what follows it can be held, and not changed."""
+        """Hold the answer to a WebSocket message. It can be delayed, but not changed."""
         made = self._session.call_of(outcome)
         if made is None:
             return
@@ -97,8 +96,10 @@ class _Call:
         def known() -> None:
             now = self._exchanges.now
             answer = Response(200, Headers(), now)
-            told = replace(asked, response=made.response, ended=made.ended, ended_at=now)
-            self._live.answer_known(replace(opened, response=answer, ended=Ended.COMPLETE, ended_at=now), call=told)
+            answered_call = replace(asked, response=made.response, ended=made.ended, ended_at=now)
+            self._live.answer_known(
+                replace(opened, response=answer, ended=Ended.COMPLETE, ended_at=now), call=answered_call
+            )
 
         await self._queue.run(begin)
         await self._wait_for_socket()
@@ -113,10 +114,10 @@ class _Call:
 
     @property
     def _what(self) -> str:
-        """The request in a few words."""
+        """The request line."""
         return f"{self._request.method} {self._session.output.url(self._request.url)}"
 
-    # -- before it is answered ---------------------------------------------------------------------------------------
+    # -- before the answer ----------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
         self._opened = self._exchanges.opened(self.number, self._request)
@@ -125,7 +126,7 @@ class _Call:
 
     def _propose(self, problem: str = "") -> None:
         outcome, miss = self._outcome, ""
-        actions = set(_WAYS)
+        actions = set(_ACTIONS)
         if isinstance(outcome, Miss):
             miss = outcome.message
             actions |= {"accept"} if outcome.nearest is not None and outcome.nearest.call is not None else set()
@@ -159,7 +160,7 @@ class _Call:
         return await self._queue.decision(hold)
 
     async def _carry_out(self, decision: Decision) -> bool:
-        """Whether it is to be held again."""
+        """Carry out a decision. Return True if the call must be held again."""
         match decision:
             case Continue(answer=answer):
                 self._take(answer)
@@ -170,7 +171,7 @@ class _Call:
                 assert isinstance(self._outcome, Miss)
                 accepted = self._session.accept(self._request, self._outcome)
                 if accepted is None:
-                    raise UsageError("nothing on the tape is near to this request")
+                    raise UsageError("no recorded call is similar to this request")
                 self._outcome = accepted
             case SendLive():
                 await self._ask_live()
@@ -184,7 +185,7 @@ class _Call:
         return False
 
     def _take(self, answer: Exchange | None) -> None:
-        """Another answer than the session gave: where it is one, it goes out in its place."""
+        """Replace the answer of the session."""
         if answer is not None and isinstance(self._outcome, Answer | Injected):
             self._outcome = replace(self._outcome, exchange=answer)
 
@@ -194,7 +195,7 @@ class _Call:
         live = replace(self._opened, response=response, ended=Ended.COMPLETE, ended_at=self._exchanges.now)
         what = self._what
         self._session.withhold(
-            self._outcome, Stray(self._outcome.number, what, "asked live, in the debugger"), again=False
+            self._outcome, Stray(self._outcome.number, what, "called live, in the debugger"), again=False
         )
         self._outcome = Answer(self._outcome.number, _reference(self._outcome, what), live, Tier.EXACT)
 
@@ -204,16 +205,16 @@ class _Call:
         self._request = replace(
             self._request, headers=Headers(kept), body=orjson.dumps(self._session.output.restored(body))
         )
-        self._session.withhold(self._outcome, Stray(self._outcome.number, what, "sent otherwise, in the debugger"))
+        self._session.withhold(self._outcome, Stray(self._outcome.number, what, "changed, in the debugger"))
         self._outcome = self._session.answer(self._request)
 
-        def anew() -> None:
+        def change() -> None:
             before = self._opened
             assert before is not None
             self._opened = replace(self._exchanges.opened(self.number, self._request), at=before.at)
             self._live.request_changed(self._opened)
 
-        await self._queue.run(anew)
+        await self._queue.run(change)
 
     def _inject(self, asked: Inject) -> None:
         fault = Fault(asked.what, asked.effect, Everywhere())
@@ -237,7 +238,7 @@ class _Call:
         self._session.withhold(before, Stray(before.number, what, "dropped, in the debugger"))
         self._outcome = Answer(before.number, _reference(before, what), gone, Tier.EXACT)
 
-    # -- with its answer ---------------------------------------------------------------------------------------------
+    # -- with the answer ----------------------------------------------------------------------------------------------
 
     def _known(self) -> None:
         self._live.answer_known(self._with_answer(), _WITH_ANSWER, _drift(self._outcome))
@@ -257,7 +258,7 @@ class _Call:
         await self._queue.run(self._known)
 
     def _hold(self, release: Callable[[Decision], None], problem: str) -> bool:
-        self._live.hold(self.number, release, reason=problem or "this is what the real model answers")
+        self._live.hold(self.number, release, reason=problem or "this is the answer of the real model")
         return True
 
 

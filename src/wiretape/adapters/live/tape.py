@@ -1,4 +1,4 @@
-"""The answers that real models gave while a tape was played under the debugger: kept on a tape beside that one."""
+"""Records answers of real models during a replay under the debugger, on a new tape in the same directory."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from wiretape.tape.recording.recorder import Recorder
 
 
 class LiveTape:
-    """Made with the first answer. `path`: where it is, or would be; `kept`: how many answers it has.
+    """A tape that is created with its first answer. `path`: its path; `kept`: the number of answers.
 
-    `incomplete`: whether it lacks something; known when it is closed.
+    `incomplete`: True if data is missing; set by `close`.
     """
 
     def __init__(
@@ -34,15 +34,15 @@ class LiveTape:
         self._recorder: Recorder | None = None
         self._safe_recorder: SafeRecorder | None = None
 
-    def take(self, request: LiveRequest) -> ExchangeRecorder | None:
-        """A request on its way to a model. Raises UsageError where the tape cannot be written: nothing was sent."""
+    def begin(self, request: LiveRequest) -> ExchangeRecorder | None:
+        """Begin to record a request. Raises UsageError if the tape cannot be written: then send nothing."""
         if self._safe_recorder is None:
             self._safe_recorder = SafeRecorder(self._open(), self._on_trouble)
-        taken = self._safe_recorder.begin(request.method, request.url, request.headers.pairs())
-        if taken is not None:
-            taken.sent(request.body)
-            taken.sent_all()
-        return taken
+        exchange = self._safe_recorder.begin(request.method, request.url, request.headers.pairs())
+        if exchange is not None:
+            exchange.sent(request.body)
+            exchange.sent_all()
+        return exchange
 
     def close(self) -> None:
         if self._recorder is not None:
@@ -56,9 +56,9 @@ class LiveTape:
                 clock=time.monotonic,
                 started=datetime.now(UTC),
                 redactor=redactor_of(self._settings, continues=self._played),
-                note=f"asked live in the debugger, while {Path(shown).as_posix()} was played",
+                note=f"called live in the debugger, while {Path(shown).as_posix()} was played",
                 on_trouble=self._on_trouble,
             )
         except TapeError as error:
-            raise UsageError(f"its answer could not be kept, so nothing was asked: {error}") from None
+            raise UsageError(f"the answer could not be recorded, so nothing was sent: {error}") from None
         return self._recorder

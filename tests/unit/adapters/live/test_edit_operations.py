@@ -20,5 +20,5 @@ def test_only_what_a_proxy_can_do_is_injected() -> None:
     means = EditOperations(recording=True)
     assert means.fault("429") == ErrorStatus(429)
     assert means.fault("reset") == Reset()
-    with pytest.raises(UsageError, match="only a status from 400 to 599 and reset"):
+    with pytest.raises(UsageError, match="only these faults: a status from 400 to 599, and reset"):
         means.fault("stall")
