@@ -17,11 +17,11 @@ def test_each_difference_has_its_path_and_both_values() -> None:
     ]
 
 
-def test_a_body_that_is_no_object_differs_as_a_whole() -> None:
+def test_a_body_that_is_not_an_object_differs_as_a_whole() -> None:
     assert list(differences("a", "b")) == [Difference("body", "a", "b")]
 
 
-def test_what_differed_before_as_the_same_objects_is_told_once() -> None:
+def test_a_difference_of_the_same_objects_is_reported_once() -> None:
     compare = Differences()
     one, other = {"a": 1}, {"a": 2}
     assert [d.where for d in compare.between({"m": [one]}, {"m": [other]})] == ["m[0].a"]
@@ -50,7 +50,7 @@ def test_excerpts_show_long_values_around_their_difference() -> None:
     assert recorded.endswith("…")
 
 
-def test_excerpts_stand_on_one_line() -> None:
+def test_excerpts_are_on_one_line() -> None:
     assert excerpts(Difference("p", "a\nb", ABSENT)) == ("a\\nb", "(nothing)")
     assert excerpts(Difference("p", {"a": [1]}, None)) == ('{"a":[1]}', "null")
 

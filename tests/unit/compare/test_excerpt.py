@@ -25,11 +25,11 @@ KEY = "sk-live-8fJ2kQ9sLmX0aZ7tRwEv"
         ("nothing is hidden", f"key {KEY}", f"key {KEY}"),
     ],
 )
-def test_what_a_placeholder_stands_for_is_covered_in_the_other_text(recorded: str, live: str, shown: str) -> None:
+def test_a_secret_is_replaced_by_its_placeholder_in_the_live_text(recorded: str, live: str, shown: str) -> None:
     assert covered(recorded, live) == shown
 
 
-def test_two_values_are_cut_to_where_they_differ_beside_a_secret() -> None:
+def test_two_values_with_a_secret_are_cut_around_their_difference() -> None:
     long = "x" * 200
     recorded, live = excerpts(Difference("p", f"[redacted:x:3] {long} mild {long}", f"{KEY} {long} wild {long}"), 60)
     assert (recorded.strip("x…"), live.strip("x…")) == (" mild ", " wild ")

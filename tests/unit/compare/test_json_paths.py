@@ -25,7 +25,7 @@ def test_paths(path: str, way: list[str | int]) -> None:
     assert steps(path) == way
 
 
-def test_a_value_takes_another_s_place_and_nothing_else_moves() -> None:
+def test_a_value_is_replaced_and_nothing_else_changes() -> None:
     made: Any = with_value(BODY, "messages[-1].content[0].text", "Bye")
     assert made["messages"][1]["content"][0]["text"] == "Bye"
     assert BODY["messages"][1]["content"][0]["text"] == "Hi"  # type: ignore[index]
@@ -47,6 +47,6 @@ def test_a_new_member() -> None:
         ("model.name", "a value without parts"),
     ],
 )
-def test_a_path_that_leads_nowhere_says_where_it_ended(path: str, says: str) -> None:
+def test_a_path_that_does_not_exist_is_an_error_that_names_its_last_part(path: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         with_value(BODY, path, 1)

@@ -47,7 +47,7 @@ from wiretape.model.volatile_text import mask
         ("in /var/folders/zz/abc123/T/tmpx1/a", "in /var/folders/yy/def456/T/tmpx2/a"),
     ],
 )
-def test_what_two_equal_runs_differ_in_is_masked(one: str, other: str) -> None:
+def test_volatile_text_is_masked(one: str, other: str) -> None:
     masker = Masker()
     assert masker.text(one) == masker.text(other)
     assert masker.text(one) != one
@@ -119,12 +119,12 @@ _PARTS = [
 
 
 @given(st.lists(st.sampled_from(_PARTS), min_size=200, max_size=260))
-def test_a_long_text_is_masked_in_pieces_as_it_is_as_a_whole(parts: list[str]) -> None:
+def test_a_long_text_masked_in_pieces_equals_the_text_masked_as_a_whole(parts: list[str]) -> None:
     text = " ".join(parts)
     assert Masker().text(text) == mask(text)
 
 
-def test_how_many_others_a_notification_waits_for_is_masked_there_alone() -> None:
+def test_the_number_of_remaining_notifications_is_masked_only_in_notifications() -> None:
     told = "<task-notification>\n<task-id>a</task-id>\n<remaining>{}</remaining>\n<all-terminal>{}</all-terminal>\n"
     assert mask(told.format(1, "false")) == mask(told.format(0, "true"))
     assert mask("<remaining>1</remaining>") == "<remaining>1</remaining>"
@@ -154,7 +154,7 @@ def test_a_list_of_agents_has_no_order_and_other_lists_have_one() -> None:
         ("PID: (none)", "PID: (none)"),
     ],
 )
-def test_process_ids_are_masked_where_they_are_called_so(text: str, made: str) -> None:
+def test_process_ids_are_masked_after_their_label(text: str, made: str) -> None:
     assert mask(text) == made
 
 

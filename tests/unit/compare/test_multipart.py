@@ -1,4 +1,4 @@
-"""Forms are compared part by part: what separates the parts does not count."""
+"""Multipart forms are compared part by part; boundaries do not count."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_names_are_read_as_clients_spell_them() -> None:
     assert read == {"part": {"file": {"filename": "naïve.txt", "type": "text/plain", "content": "x"}}}
 
 
-def test_what_is_no_form_is_none() -> None:
+def test_other_bytes_are_not_a_form() -> None:
     assert parts_of(b"--- a diff\r\n+++ b\r\n", "text/plain") is None
     assert parts_of(b"", "multipart/form-data; boundary=x") is None
 

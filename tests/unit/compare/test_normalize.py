@@ -1,4 +1,4 @@
-"""What is left of a request when what may change is taken out."""
+"""Normalized requests."""
 
 from __future__ import annotations
 

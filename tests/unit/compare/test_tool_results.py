@@ -1,4 +1,4 @@
-"""What tools said is found by its arguments: among many, without a look at each."""
+"""Recorded tool results are found by arguments: among many, without comparing each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_few_of_many_calls_are_compared(clock: str, tier: Tier, monkeypatch: pyt
     assert len(compared) <= 30
 
 
-def test_a_placeholder_stands_for_anything_and_the_first_that_fits_is_given() -> None:
+def test_a_placeholder_matches_anything_and_the_first_match_is_given() -> None:
     result = [("[redacted:key:1]", "first"), ("b", "second"), ("[redacted:key:2]", "third"), ("b", "fourth")]
     book = ToolResults([RecordedToolResult("t", {"q": q}, text) for q, text in result], Masker())
     taken = [book.take("t", {"q": "b"}) for _ in range(5)]

@@ -1,4 +1,4 @@
-"""Bodies that are nested more deeply than Python recurses, orjson writes (254), or any parser reads (1,024)."""
+"""Bodies with more levels than Python recurses, orjson writes (254), or a parser reads (1,024)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_deep_body_is_matched_as_any_other(where: str, levels: int) -> None:
 
 
 @pytest.mark.parametrize("levels", LEVELS)
-def test_what_only_one_side_has_is_shown(levels: int) -> None:
+def test_a_value_on_one_side_only_is_shown(levels: int) -> None:
     without = b'{"model":"m","messages":[{"role":"user","content":"hi"}]}'
     missed = recorded(body("setting", levels, "x")).answer(live(without))
     assert isinstance(missed, Miss)

@@ -1,4 +1,4 @@
-"""Ids that the live program makes anew: learnt, mapped back and mapped forward."""
+"""Ids that the live program creates: learned, and translated in both directions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def spawned(id: str) -> list[dict[str, Any]]:
     return [user("go"), calls("subagent", "{}", "call_1"), result("call_1", f"started subagent {id}")]
 
 
-def test_an_answer_speaks_of_the_live_id_and_the_next_request_matches_exactly() -> None:
+def test_an_answer_has_the_live_id_and_the_next_request_matches_exactly() -> None:
     sends = calls("send_message", json.dumps({"subagent_id": WAS}), "call_2")
     answer = {"choices": [{"message": sends, "finish_reason": "tool_calls"}]}
     second = [*spawned(WAS), sends, result("call_2", f"sent to {WAS}")]
@@ -62,7 +62,7 @@ def test_two_agents_keep_their_ids_apart() -> None:
     assert [played.tier for played in replay.report().played] == ["masked", "exact", "exact"]
 
 
-def test_a_temporary_directory_is_mapped_with_what_stands_in_it() -> None:
+def test_a_temporary_directory_is_translated_in_the_paths_of_its_files() -> None:
     replay = session(
         exchange(1, chat(user("work in /tmp/tmpaaaa1111")), "reading /tmp/tmpaaaa1111/notes.txt"),
     )
@@ -74,12 +74,12 @@ def test_dates_are_never_mapped() -> None:
     assert said(replay.answer(live(chat(user("it is 2027-03-01"))))) == "booked for 2026-02-28"
 
 
-def test_names_are_one_to_one_and_the_first_stands() -> None:
+def test_ids_are_paired_one_to_one_and_the_first_pair_stays() -> None:
     echoes = learnt((WAS, NOW), (WAS, OTHER_NOW), (OTHER_WAS, NOW))
     assert echoes.back_text(f"{NOW} {OTHER_NOW}") == f"{WAS} {OTHER_NOW}"
 
 
-def test_only_whole_words_have_another_name() -> None:
+def test_only_whole_words_are_translated() -> None:
     echoes = learnt(("deadbeef01", "cafebabe02"))
     assert echoes.back_text("cafebabe02, x-cafebabe02 cafebabe023") == "deadbeef01, x-cafebabe02 cafebabe023"
 
@@ -89,7 +89,7 @@ def test_json_inside_strings_is_paired_by_its_members() -> None:
     assert echoes.back_text(f"{NOW} {OTHER_NOW}") == f"{WAS} {OTHER_WAS}"
 
 
-def test_what_has_no_other_name_is_the_same_object() -> None:
+def test_a_value_without_ids_is_the_same_object() -> None:
     echoes = learnt((WAS, NOW))
     body = {"messages": [{"content": "plain text here"}, {"content": NOW}], "model": "m"}
     made = echoes.back(body)
@@ -98,7 +98,7 @@ def test_what_has_no_other_name_is_the_same_object() -> None:
     assert echoes.back(body)["messages"][1] is made["messages"][1]
 
 
-def test_a_name_that_is_learnt_later_reaches_what_was_mapped_before() -> None:
+def test_an_id_that_is_learned_later_changes_earlier_translations() -> None:
     echoes = learnt((WAS, NOW))
     element = {"content": OTHER_NOW}
     assert echoes.back({"messages": [element]}) == {"messages": [element]}
@@ -176,7 +176,7 @@ def test_text_answers_are_mapped_too() -> None:
         ("aa aa", "aa aa aa", (3, 0)),
     ],
 )
-def test_what_is_apart_lies_between_whole_words(one: str, other: str, expected: tuple[int, int]) -> None:
+def test_the_common_ends_are_whole_words(one: str, other: str, expected: tuple[int, int]) -> None:
     start, end = common_ends(one, other)
     assert one[:start] == other[:start]
     assert one[len(one) - end :] == other[len(other) - end :]
@@ -184,7 +184,7 @@ def test_what_is_apart_lies_between_whole_words(one: str, other: str, expected: 
     assert (start, end) == expected or one == other
 
 
-def test_a_live_exchange_gets_the_recorded_names_in_request_answer_and_messages() -> None:
+def test_a_live_exchange_gets_recorded_ids_in_request_answer_and_messages() -> None:
     was, now = "0f8fad5b-d9cb-469f-a165-70867728950e", "7c9e6679-7425-40de-944b-e07fc1f90ae7"
     echoes = IdMap()
     echoes.learn([Difference("x", f"agent {was} started", f"agent {now} started")])
@@ -199,6 +199,6 @@ def test_a_live_exchange_gets_the_recorded_names_in_request_answer_and_messages(
     assert made.messages == (WsMessage(3, "server", TextBody(f"hello {was}")),)
 
 
-def test_without_other_names_it_is_the_very_same_exchange() -> None:
+def test_without_ids_it_is_the_same_exchange() -> None:
     exchange = Exchange(1, 0, Request("GET", "https://a/"))
     assert IdMap().back_exchange(exchange) is exchange

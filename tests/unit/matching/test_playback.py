@@ -1,4 +1,4 @@
-"""How outcomes are sent."""
+"""Playbacks of outcomes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_time_to_the_headers_is_paced_too() -> None:
         (Ended.RECORDER_STOPPED, False),
     ],
 )
-def test_what_was_cut_is_cut_again(ended: Ended, linger: bool) -> None:
+def test_a_cut_answer_is_cut_again(ended: Ended, linger: bool) -> None:
     shown = played(exchange(1, chat(), stream(*FRAMES[:2]), ended=ended))
     assert (len(shown.pieces), shown.cut, shown.linger) == (2, True, linger)
     plain = played(exchange(1, chat(), response({"a": 1}), ended=ended))
@@ -94,7 +94,7 @@ def test_a_lost_body_is_noticed_and_an_empty_one_is_not() -> None:
     assert lost_body(exchange(1, chat(), Response(200, headers), ended=Ended.UPSTREAM_CLOSED)) == 0
 
 
-def test_misses_are_400_and_strays_404_and_neither_is_to_be_retried() -> None:
+def test_misses_are_400_strays_404_and_both_forbid_retries() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     miss = playback(replay.answer(live(chat(user("no")))))
     stray = playback(replay.answer(live(None, method="GET", url="https://a.example/x")))

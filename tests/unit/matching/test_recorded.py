@@ -30,7 +30,7 @@ def left(frames: list[str], url: str | None = None) -> Exchange:
         (left(['event: response.created\ndata: {"type": "response.created"}\n\n'], RESPONSES), True),
     ],
 )
-def test_what_a_client_left_after_it_had_heard_all_ends_well_for_others(recorded: Exchange, cut: bool) -> None:
+def test_a_stream_that_its_client_closed_after_the_last_event_ends_complete(recorded: Exchange, cut: bool) -> None:
     replay = session(recorded)
     assert recorded.request.body is not None
     answer = replay.answer(live(recorded.request.body.value, recorded.request.url))  # type: ignore[union-attr]

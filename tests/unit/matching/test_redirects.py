@@ -1,4 +1,4 @@
-"""Recorded redirects: what a client may follow, what is refused by name, and links that redaction cut."""
+"""Recorded redirects, unrecorded redirect targets, and links that redaction changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wiretape.model.http import bracketed, bracketed_url
 URL = "https://api.example.com/v1/chat/completions"
 
 
-def test_a_redirect_off_the_tape_is_a_miss_that_names_it_once() -> None:
+def test_an_unrecorded_redirect_target_is_a_miss_that_names_the_redirect_once() -> None:
     away = response({}, 302, location="https://cdn.example.com/blob?sig=abc")
     replay = session(exchange(1, chat(user("hi")), away, url=URL))
     assert isinstance(replay.answer(live(chat(user("hi")), URL)), Answer)

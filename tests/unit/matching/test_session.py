@@ -1,4 +1,4 @@
-"""Which recorded answer a live request gets."""
+"""The recorded answers of live requests."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_clock_in_the_system_prompt_plays_masked_and_is_drift_with_both_values
     assert [(d.where, d.recorded, d.live) for d in found.differences] == [("messages[0].content", CLOCK, LATER)]
 
 
-def test_another_path_or_query_is_drift_that_says_so_with_both_values() -> None:
+def test_another_path_or_query_is_drift_with_both_values() -> None:
     """No tier but exact looks at a gateway's part of the path: what is marked as drift is listed as such."""
     replay = session(exchange(1, chat(user("hi")), "one"))
     found = answered(replay.answer(live(chat(user("hi")), url="https://gateway.test/team/v1/chat/completions")))
@@ -154,7 +154,7 @@ def test_two_concurrent_loops_never_get_each_others_answers() -> None:
 # -- what legitimately changes --
 
 
-def test_ids_made_anew_match_by_their_order_and_not_when_results_are_swapped() -> None:
+def test_new_ids_match_by_their_order_but_swapped_results_do_not() -> None:
     def asks(one: str, other: str, swap: bool = False) -> dict[str, Any]:
         both = [*calls("a", "{}", one)["tool_calls"], *calls("b", "{}", other)["tool_calls"]]
         first, second = (other, one) if swap else (one, other)
@@ -260,7 +260,7 @@ def test_the_users_own_patterns_are_masked() -> None:
 # -- misses and strays --
 
 
-def test_a_miss_stands_in_the_providers_own_error_shape_and_forbids_retries() -> None:
+def test_a_miss_has_the_providers_error_shape_and_forbids_retries() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     found = missed(replay.answer(live(chat(user("other")))))
     assert (found.status, found.headers["x-should-retry"]) == (400, "false")
@@ -268,7 +268,7 @@ def test_a_miss_stands_in_the_providers_own_error_shape_and_forbids_retries() ->
     assert replay.misses == [found]
 
 
-def test_a_request_of_a_kind_that_was_never_recorded_says_so() -> None:
+def test_a_miss_names_a_request_kind_that_was_never_recorded() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     body = {"model": "claude", "max_tokens": 1, "messages": [{"role": "user", "content": "hi"}]}
     found = missed(replay.answer(live(body, url="https://api.anthropic.com/v1/messages")))
@@ -287,7 +287,7 @@ def test_a_changed_system_prompt_diverges_from_the_call_that_is_otherwise_the_sa
     assert [d.where for d in found.differences] == ["messages[0].content"]
 
 
-def test_the_nearest_call_is_the_one_that_goes_on_alike() -> None:
+def test_the_nearest_call_has_the_longest_common_prefix() -> None:
     history = [user("go"), calls("a", "{}", "c1"), result("c1", "one")]
     replay = session(
         exchange(1, chat(user("go")), "x"),
@@ -343,7 +343,7 @@ def test_a_recorded_websocket_is_a_miss_that_says_why() -> None:
     assert said(replay.answer(live(chat(user("hi"))))) == "one"
 
 
-def test_what_nobody_asked_for_is_left_over() -> None:
+def test_unplayed_answers_are_left_over() -> None:
     replay = session(exchange(1, chat(user("a")), "one"), exchange(2, chat(user("b")), "two"))
     replay.answer(live(chat(user("b"))))
     assert [str(name) for name in replay.report().left_over] == ["call 1"]
@@ -373,7 +373,7 @@ def test_a_cut_stream_and_an_unreachable_host_are_answers_too() -> None:
     assert answered(replay.answer(live(chat(user("b"))))).exchange is gone
 
 
-def test_a_body_that_is_no_json_is_matched_as_it_is() -> None:
+def test_a_body_that_is_not_json_is_matched_unchanged() -> None:
     odd = exchange(1, None, reply("x"), url=CHAT)
     made = type(odd.request)("POST", CHAT, odd.request.headers, TextBody('{"a": 1, "a": 2, oops'))
     replay = session(type(odd)(1, 100, made, odd.response, odd.ended, 150))
@@ -381,7 +381,7 @@ def test_a_body_that_is_no_json_is_matched_as_it_is() -> None:
     assert not isinstance(replay.answer(live(b'{"a": 1, "a": 3, oops')), Answer)
 
 
-def test_a_fault_of_wiretapes_own_is_a_miss_and_never_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_inside_wiretape_is_a_miss_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
 
     def broken(*_: object) -> None:
@@ -412,7 +412,7 @@ def test_a_deeply_nested_body_matches_or_misses_as_any_other(place: str, reason:
     assert answer.tier is Tier.EXACT
 
 
-def test_a_very_deep_body_is_answered_somehow() -> None:
+def test_a_very_deep_body_gets_an_outcome() -> None:
     deep = b'{"model": "m", "messages": [' + b'{"a": [' * 400 + b"1" + b"]}" * 400 + b"]}"
     outcome = session(exchange(1, chat(user("hi")), "one")).answer(live(deep))
     assert isinstance(outcome, Miss)

@@ -24,7 +24,7 @@ def test_ages_in_days_hours_and_weeks(given: object, days: float) -> None:
 
 
 @pytest.mark.parametrize("given", ["", "soon", "30m", "-3", "d", 0, "0d", True, None, [30]])
-def test_what_is_no_age_says_what_it_must_be(given: object) -> None:
+def test_a_wrong_age_is_an_error_with_the_allowed_forms(given: object) -> None:
     with pytest.raises(ValueError, match=r'is not an age: give days \(30\), or "30d", "12h", "2w"'):
         parse_max_age(given)
 
@@ -38,12 +38,12 @@ def test_a_tape_is_too_old_after_its_day() -> None:
     assert age_limit(None, "fail").check([TAPE], STARTED + timedelta(days=9999)) == []
 
 
-def test_where_asked_it_fails() -> None:
+def test_with_the_action_fail_it_is_an_error() -> None:
     with pytest.raises(TapeTooOld, match=r"a\.tape was recorded 45 days ago \(2026-03-01\): max_age is 12 hours"):
         age_limit("12h", "fail").check([TAPE], STARTED + timedelta(days=45))
 
 
-def test_what_cannot_be_meant_is_named() -> None:
+def test_a_wrong_setting_is_named() -> None:
     with pytest.raises(UsageError, match="max_age: 'soon' is not an age"):
         age_limit("soon", None)
     with pytest.raises(UsageError, match="max_age_action is 'shout'"):

@@ -1,4 +1,4 @@
-"""Addresses of requests, taken apart."""
+"""Split addresses of requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_an_address_is_host_path_and_query(url: str, host: str, path: str, query
         ("https://a", ""),
     ],
 )
-def test_the_tail_is_what_is_asked_for_whatever_stands_before_it(url: str, tail: str) -> None:
+def test_the_tail_is_the_last_segment_of_the_path(url: str, tail: str) -> None:
     assert address("POST", url).tail == tail
 
 

@@ -34,7 +34,7 @@ def test_an_event_is_handed_out_with_its_last_byte() -> None:
     assert framer.feed(b"\n") == [b"data: 1\n\n"]
 
 
-def test_what_is_left_is_a_last_frame() -> None:
+def test_the_rest_is_a_last_frame() -> None:
     assert split(SseFramer(), b"data: 1\n\ndata: 2") == [b"data: 1\n\n", b"data: 2"]
     assert split(LineFramer(), b'{"a":1}\n{"b"') == [b'{"a":1}\n', b'{"b"']
 
@@ -46,7 +46,7 @@ def test_a_carriage_return_waits_for_its_line_feed() -> None:
     assert framer.close() == [b"data: 2\r\r"]
 
 
-def test_more_blank_lines_are_frames_of_their_own() -> None:
+def test_further_blank_lines_are_separate_frames() -> None:
     assert split(SseFramer(), b"\n\ndata: 1\n\n\n") == [b"\n", b"\n", b"data: 1\n\n", b"\n"]
 
 

@@ -35,7 +35,7 @@ def test_strings_come_in_their_order() -> None:
     assert list(strings(nested(DEEP, "far in"))) == ["far in"]
 
 
-def test_what_changes_is_made_anew_and_what_stays_is_the_same_object() -> None:
+def test_changed_parts_are_new_and_unchanged_parts_the_same_objects() -> None:
     value = {"said": ["x", 1, None], "quiet": "y", "kept": {"n": [True]}}
     made = rebuilt(value, louder)
     assert made == {"said": ["X", 1, None], "quiet": "y", "kept": {"n": [True]}}

@@ -31,11 +31,11 @@ def test_what_two_texts_share_is_never_more_than_the_shorter(a: str, b: str) -> 
         ("", "A prompt.", False),
     ],
 )
-def test_a_prompt_in_which_a_little_moved_is_the_same(one: str, other: str, same: bool) -> None:
+def test_a_prompt_with_a_small_change_is_the_same(one: str, other: str, same: bool) -> None:
     assert same_agent(make_call(1, [system(one), user("x")]), make_call(2, [system(other), user("x")])) is same
 
 
-def test_the_same_tools_make_the_same_speaker_whatever_the_prompt() -> None:
+def test_the_same_tools_make_the_same_agent_whatever_the_prompt() -> None:
     one = make_call(1, [system("plan")], offers=tools("a", "b"))
     assert same_agent(one, make_call(2, [system("now do it")], offers=tools("b", "a")))
     assert not same_agent(one, make_call(2, [system("now do it")], offers=tools("b")))

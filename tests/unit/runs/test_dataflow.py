@@ -25,5 +25,5 @@ def test_what_arguments_carry() -> None:
         ("", "", 0),
     ],
 )
-def test_how_much_of_one_text_stands_in_another(value: str, text: str, characters: int) -> None:
+def test_the_overlap_of_two_texts(value: str, text: str, characters: int) -> None:
     assert overlap(value, text) == characters

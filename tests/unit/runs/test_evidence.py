@@ -26,11 +26,11 @@ from wiretape.runs.evidence import NOBODY, Identity, identity, retry_count
         ({"x-codex-turn-metadata": "no json"}, NOBODY),
     ],
 )
-def test_what_a_client_says_of_itself(headers: dict[str, str], expected: Identity) -> None:
+def test_identities_in_headers(headers: dict[str, str], expected: Identity) -> None:
     assert identity(make_call(1, [], headers=headers)) == expected
 
 
 @pytest.mark.parametrize(("value", "count"), [("0", 0), ("2", 2), ("two", 0), ("²", 0)])
-def test_how_often_an_sdk_tried_before(value: str, count: int) -> None:
+def test_the_retry_count_of_an_sdk(value: str, count: int) -> None:
     assert retry_count(make_call(1, [], headers={"x-stainless-retry-count": value})) == count
     assert retry_count(make_call(1, [])) == 0

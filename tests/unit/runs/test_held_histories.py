@@ -1,4 +1,4 @@
-"""Threads of calls whose histories the provider holds: by id, with everything that the tape has of them."""
+"""Threads of calls whose histories the provider stores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_incremental_turns_are_one_thread_and_add_what_is_new() -> None:
     assert stats(run).findings == []
 
 
-def test_the_same_turn_sent_whole_goes_on_in_the_thread() -> None:
+def test_the_same_turn_with_its_whole_history_continues_the_thread() -> None:
     """As clients do when they fall back from the socket: nothing is held any more."""
     history = [
         {"role": "user", "content": "How is the weather?"},
@@ -63,7 +63,7 @@ def test_two_turns_from_one_response_are_a_fork() -> None:
     assert [(thread.calls, thread.from_call) for thread in run.threads] == [((1, 2), None), ((3,), 1)]
 
 
-def test_a_prewarm_opens_no_thread_and_stands_beside_the_first_call() -> None:
+def test_a_prewarm_starts_no_thread_and_accompanies_the_first_call() -> None:
     warm = [create("You are an agent.", generate=False), *events("r0")]
     run = built(*warm, create("Go.", previous_response_id="r0"), *events("r1", message("Done.")))
     assert [thread.calls for thread in run.threads] == [(2,)]
@@ -72,7 +72,7 @@ def test_a_prewarm_opens_no_thread_and_stands_beside_the_first_call() -> None:
     assert stats(run).not_inferences == {"prewarm": 1}
 
 
-def test_lanes_are_threads_of_their_own() -> None:
+def test_each_lane_is_a_thread() -> None:
     one, two = ([create(f"Task {lane}", stream_id=lane), *events(f"{lane}1", message(lane * 9), stream_id=lane)]
                 for lane in "ab")  # fmt: skip
     on = [create("On.", previous_response_id=f"{lane}1", stream_id=lane) for lane in "ab"]
@@ -81,7 +81,7 @@ def test_lanes_are_threads_of_their_own() -> None:
     assert [thread.calls for thread in run.threads] == [(1, 3), (2, 4)]
 
 
-def test_changed_instructions_are_a_prefix_break_though_the_history_is_held() -> None:
+def test_changed_instructions_break_the_prefix_although_the_provider_stores_the_history() -> None:
     first = create("Go.", instructions="You are kind. It is 12:00.")
     again = create("On.", instructions="You are kind. It is 12:01.", previous_response_id="r1")
     run = built(first, *events("r1", message("ok")), again, *events("r2", message("ok")))

@@ -165,7 +165,7 @@ def test_a_notice_of_the_harness_that_holds_a_subagents_answer_is_a_report() -> 
 TITLE = system("You name conversations: give a title of at most five words.")
 
 
-def test_a_title_call_stands_beside_the_loop() -> None:
+def test_a_title_call_is_a_side_call() -> None:
     run = build_run(
         [
             make_call(1, [TITLE, user("how is the weather?")], "Weather"),
@@ -238,7 +238,7 @@ def test_a_report_that_comes_late_belongs_to_the_turn_in_which_it_is_heard() -> 
     ]
 
 
-def test_a_lone_call_in_the_same_session_is_aside() -> None:
+def test_a_single_call_in_the_same_session_is_a_side_call() -> None:
     session = {"x-claude-code-session-id": "s"}
     run = build_run(
         [
@@ -249,7 +249,7 @@ def test_a_lone_call_in_the_same_session_is_aside() -> None:
     assert run.steps[0].cause == Cause("side_call", 2, detail="one request without tools")
 
 
-def test_a_subagent_without_tools_is_no_side_call() -> None:
+def test_a_subagent_without_tools_is_not_a_side_call() -> None:
     ask = assistant(asks("expert", json.dumps({"question": "how is the weather in 成都 today?"}), "x"))
     run = build_run(
         [
@@ -262,7 +262,7 @@ def test_a_subagent_without_tools_is_no_side_call() -> None:
     assert [agent.name for agent in run.agents] == ["root", "expert"]
 
 
-def test_an_agent_without_tools_that_merely_asks_something_else_is_no_side_call() -> None:
+def test_an_agent_without_tools_and_with_another_task_is_not_a_side_call() -> None:
     run = build_run([make_call(1, [S, Q], "cloudy", offers=T), make_call(2, [system("x"), user("write a poem")], "oh")])
     assert run.side_calls == ()
     assert len(run.turns) == 2
@@ -274,7 +274,7 @@ def test_plain_conversations_without_tools_are_turns() -> None:
     assert run.steps[1].cause.detail == "the same request as call 1"
 
 
-def test_what_a_harness_asks_beside_a_conversation_leaves_its_thread_alone() -> None:
+def test_a_side_call_of_a_harness_does_not_change_the_thread() -> None:
     """A suggestion of what the user may say next goes on from the very history, with all tools, and leads nowhere."""
     requested = [S, Q, assistant("It is sunny.")]
     run = build_run(
@@ -291,7 +291,7 @@ def test_what_a_harness_asks_beside_a_conversation_leaves_its_thread_alone() -> 
     assert [turn.user for turn in run.turns] == ["how is the weather?", "and in Rome?"]
 
 
-def test_a_title_call_in_a_subagents_session_is_no_subagent() -> None:
+def test_a_title_call_in_a_subagents_session_is_not_a_subagent() -> None:
     parent = {"x-session-id": "ses_parent"}
     child = {"x-session-id": "ses_child", "x-parent-session-id": "ses_parent"}
     ask = assistant(asks("task", json.dumps({"prompt": "read the plan"}), "t1"))
@@ -307,7 +307,7 @@ def test_a_title_call_in_a_subagents_session_is_no_subagent() -> None:
     assert len(run.agents) == 2
 
 
-def test_token_counts_are_aside() -> None:
+def test_token_counts_are_side_calls() -> None:
     run = build_run(
         [
             make_call(1, [S, Q], kind="token_count", offers=T),

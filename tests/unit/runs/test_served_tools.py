@@ -1,4 +1,4 @@
-"""Where tools really ran: names as clients spell them, arguments as JSON, and the time between question and result."""
+"""Pairs of tool calls and tool servers' calls: by name, arguments, and the time between request and result."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_arguments_tell_parallel_calls_apart_whatever_their_order() -> None:
     assert ran(run) == [("a", 9, None), ("b", 8, 35)]
 
 
-def test_a_call_before_the_question_or_after_the_result_is_another() -> None:
+def test_a_served_call_before_the_request_or_after_the_result_does_not_match() -> None:
     run = build_run(calls(), (), [served(8, "Oslo", 10), served(9, "Oslo", 900)])
     assert ran(run) == [("a", None, None), ("b", None, None)]
 
@@ -69,7 +69,7 @@ def test_other_arguments_or_another_name_are_no_link() -> None:
     assert ran(run) == [("a", None, None), ("b", None, None)]
 
 
-def test_one_served_call_is_given_to_one_question() -> None:
+def test_one_served_call_is_paired_with_one_tool_call() -> None:
     twice = assistant(asks("weather", "{}", "a"), asks("weather", "{}", "b"))
     one = make_call(1, [user("Twice.")], twice)
     only = [ServedToolCall(8, "weather", {}, 160, 170)]

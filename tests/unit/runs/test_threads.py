@@ -24,7 +24,7 @@ def test_a_call_that_resends_history_and_answer_continues() -> None:
     assert (links[1].relation, links[1].parent, links[1].new_from) == ("continues", 1, 3)
 
 
-def test_liberties_in_resending_do_not_break_a_thread() -> None:
+def test_small_changes_in_a_resent_history_do_not_break_a_thread() -> None:
     resent = assistant(asks("look", '{"b":2,"a":1}', "other-id"))  # no reasoning, keys moved, another id
     calls = (make_call(1, [S, HI], ASK), make_call(2, [S, HI, resent, result("x", "other-id")], "done"))
     assert threads(*calls) == [[1, 2]]
@@ -94,7 +94,7 @@ def test_what_is_said_after_a_failed_call_continues_it() -> None:
     assert threads(*calls) == [[1, 2]]
 
 
-def test_going_another_way_from_an_earlier_call_is_a_fork() -> None:
+def test_a_second_continuation_of_an_earlier_call_is_a_fork() -> None:
     history = [S, HI, assistant("a")]
     builder = ThreadBuilder(
         (
@@ -141,7 +141,7 @@ def test_messages_left_out_of_the_middle_of_a_history_are_seen_as_such() -> None
     assert weave(*calls)[1].detail == "messages were left out of its history"
 
 
-def test_a_history_that_its_provider_summed_up_goes_on_from_the_opaque_summary() -> None:
+def test_a_history_that_its_provider_compacted_continues_from_the_opaque_item() -> None:
     summary = Message("assistant", (Control("compaction", {"encrypted_content": "gAAAAABsealed"}),))
     calls = (
         make_call(1, [S, HI], "hello"),
@@ -202,7 +202,7 @@ def test_a_tool_that_the_provider_ran_may_be_left_out_of_history() -> None:
     assert (links[1].relation, links[1].parent, links[1].detail) == ("continues", 1, None)
 
 
-def test_a_conversation_that_was_summed_up_goes_on_in_a_new_thread_from_its_summary() -> None:
+def test_a_compacted_conversation_continues_in_a_new_thread() -> None:
     summary = "The user wants a house with three rooms; two are drawn, and the roof is still missing."
     builder = ThreadBuilder(
         (
@@ -232,13 +232,13 @@ def test_sessions_that_the_client_names_apart_are_never_one_thread() -> None:
     assert [draft.calls for draft in builder.drafts] == [[1], [2]]
 
 
-def test_examples_in_the_prompt_do_not_tie_conversations_together() -> None:
+def test_examples_in_the_prompt_do_not_link_conversations() -> None:
     examples = [user("2+2?"), assistant("4")]
     calls = (make_call(1, [S, *examples, user("3+3?")], "6"), make_call(2, [S, *examples, user("4+4?")], "8"))
     assert weave(*calls)[1].relation == "first"
 
 
-def test_messages_made_anew_at_every_call_are_the_same_as_shared_ones() -> None:
+def test_new_message_objects_are_linked_like_shared_ones() -> None:
     history = [S, HI, assistant("a"), user("b"), assistant("c"), user("d")]
     calls = [make_call(1, history[:2], "a"), make_call(2, history[:4], "c"), make_call(3, history, "e")]
     fresh = [replace(c, request=replace(c.request, messages=tuple(map(replace, c.request.messages)))) for c in calls]

@@ -20,11 +20,11 @@ from wiretape.runs.words import after_answer, answer_text, is_result_as_text, la
         ("an open <system-reminder> stays", "an open <system-reminder> stays"),
     ],
 )
-def test_words_are_what_no_harness_wrote(text: str, own: str) -> None:
+def test_text_of_a_harness_is_not_the_users_text(text: str, own: str) -> None:
     assert words(text) == own
 
 
-def test_only_users_have_users_words() -> None:
+def test_only_user_messages_have_users_text() -> None:
     assert user_words(user("hi")) == "hi"
     assert user_words(assistant("hi")) == ""
     assert user_words(result("hi")) == ""
@@ -59,5 +59,5 @@ def test_the_last_words_and_what_comes_after_the_answer() -> None:
         ("<task-notification>a <system-reminder>", ["<task-notification>a <system-reminder>"]),
     ],
 )
-def test_a_text_is_taken_apart_where_a_harness_put_something_into_it(text: str, parts: list[str]) -> None:
+def test_a_text_is_split_at_inserted_parts(text: str, parts: list[str]) -> None:
     assert taken_apart(text) == parts

@@ -10,7 +10,7 @@ from tests.support.replaying import chat, exchange, live, said, session, user
 from wiretape.matching.async_messages import detect
 
 
-def test_threads_of_one_call_are_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_of_one_call_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is held against what all others said: with thousands of them the first miss took minutes."""
     read: list[int] = []
 

@@ -41,7 +41,7 @@ def waited(n: int) -> list[dict[str, Any]]:
 
 
 def child() -> list[Exchange]:
-    """What the subagent did: it reported twice, each time by a tool."""
+    """The subagent's calls: it reports twice, each time with a tool."""
     one = [*CHILD, calls("report", f'{{"output": "{FIRST}"}}', "call_a"), result("call_a", "accepted")]
     two = [*one, calls("report", f'{{"output": "{SECOND}"}}', "call_b"), result("call_b", "accepted")]
     return [
@@ -71,7 +71,7 @@ def places(outcome: object) -> list[str]:
     return [difference.where for difference in outcome.differences]
 
 
-def test_a_report_that_came_earlier_than_recorded_is_drift_and_no_miss() -> None:
+def test_a_report_that_arrives_earlier_than_recorded_is_drift() -> None:
     replay = told_at_the_end()
     replay.answer(live(chat(*PROMPT)))
     replay.answer(live(chat(*spawned())))
@@ -87,7 +87,7 @@ def test_a_report_that_came_earlier_than_recorded_is_drift_and_no_miss() -> None
     assert places(last) == ["messages[6] (moved)"]  # where it stands now beside where it stood; the second is in place
 
 
-def test_a_report_that_came_later_than_recorded_is_drift_and_no_miss() -> None:
+def test_a_report_that_arrives_later_than_recorded_is_drift() -> None:
     replay = parent(
         ([], response(asks("call_2"))),
         ([*waited(2), told(FIRST)], response(asks("call_3"))),
@@ -103,7 +103,7 @@ def test_a_report_that_came_later_than_recorded_is_drift_and_no_miss() -> None:
     )
 
 
-def test_what_a_live_report_calls_the_agent_is_learnt_from_it() -> None:
+def test_the_live_id_of_an_agent_is_learned_from_its_report() -> None:
     replay = told_at_the_end()
     started = replay.answer(live(chat(*spawned(ANEW))))
     assert places(started) == ["messages[3].content"]
@@ -180,7 +180,7 @@ def test_reports_one_by_one_get_the_answer_to_both_again() -> None:
     assert said(again) == "miss: already played"
 
 
-def test_an_answer_that_asks_for_a_tool_is_never_given_again() -> None:
+def test_an_answer_with_a_tool_call_is_never_repeated() -> None:
     replay = parent(([told(FIRST)], response(asks("call_2"))), ([told(FIRST), *waited(2)], "Done."))
     assert isinstance(replay.answer(live(chat(*spawned()))), Answer)
     assert said(replay.answer(live(chat(*spawned(), told(FIRST))))) == "miss: already played"
@@ -198,7 +198,7 @@ def test_reports_of_two_agents_in_another_order() -> None:
     assert said(replay.answer(live(chat(*spawned(), *history)))) == "All is done."
 
 
-def test_what_a_person_says_is_no_message_that_came_of_itself() -> None:
+def test_a_users_message_is_not_asynchronous() -> None:
     """A second prompt at another place is a changed program."""
     first = [*PROMPT, calls("wait", "{}", "call_1"), result("call_1", "ok")]
     replay = session(
@@ -349,7 +349,7 @@ def test_one_text_and_two_messages_in_the_same_place_are_drift() -> None:
     assert places(last) == ["messages[6] (moved)"]
 
 
-def test_what_a_notification_says_of_the_others_may_differ_and_is_drift() -> None:
+def test_the_number_of_remaining_notifications_may_differ_and_is_drift() -> None:
     replay = parent(([], "I wait."), ([reply_("I wait."), user(BOTH)], "All is done."))
     replay.answer(live(chat(*spawned())))
     turned = f"{note('task_b', 'It has two lines.', 1)}\n\n{note('task_a', 'It says hello.')}"
@@ -388,7 +388,7 @@ def test_a_miss_shows_the_notification_that_changed_alone() -> None:
     assert (missed.differences[0].recorded, missed.differences[0].live) == (COUNTS, COUNTS.replace("two", "three"))
 
 
-def test_what_a_person_said_beside_a_notification_stays_in_its_place() -> None:
+def test_a_users_text_beside_a_notification_keeps_its_position() -> None:
     asked = user(f"and the licence?\n\n{READS}")
     replay = parent(([], "I wait."), ([reply_("I wait."), asked], "All is done."))
     replay.answer(live(chat(*spawned())))

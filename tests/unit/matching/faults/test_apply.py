@@ -1,4 +1,4 @@
-"""Faults: how they are written, which attempts get them, and what they make of a playback."""
+"""Faults: their spelling, the attempts that get them, and their effect on a playback."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sent(shown: Playback) -> list[str]:
         ("slow@agent=calendar:x0.5", Fault("slow@agent=calendar:x0.5", Slow(0.5), AtAgent("calendar"))),
     ],
 )
-def test_a_fault_is_read(spec: str, expected: Fault) -> None:
+def test_a_fault_is_parsed(spec: str, expected: Fault) -> None:
     assert parse_fault(spec) == expected
 
 
@@ -94,7 +94,7 @@ def test_a_fault_is_read(spec: str, expected: Fault) -> None:
         ("429@1:times=0", "times=0 is not a number from 1"),
     ],
 )
-def test_a_wrong_fault_is_told_with_what_is_allowed(spec: str, why: str) -> None:
+def test_a_wrong_fault_is_an_error_with_the_allowed_forms(spec: str, why: str) -> None:
     with pytest.raises(UsageError) as seen:
         parse_fault(spec)
     first, *rest = str(seen.value).split("\n")
@@ -119,13 +119,13 @@ def test_a_fault_is_named_as_it_was_given(written: str, named: str) -> None:
 
 
 @given(st.text(st.sampled_from("cutslowrea429@*:=x.0-ms nvif"), max_size=30))
-def test_whatever_is_written_is_a_fault_or_told_to_be_none(spec: str) -> None:
+def test_any_text_is_a_fault_or_an_error(spec: str) -> None:
     with suppress(UsageError):
         assert parse_fault(spec).spec == spec.strip()
 
 
 @given(st.sampled_from(["429@1", "cut@1", "cut@1:event=0", "reset@1", "stall@1:for=1s", "slow@1:x2"]), st.data())
-def test_an_attempt_behind_all_faults_gets_the_recorded_answer(spec: str, data: st.DataObject) -> None:
+def test_an_attempt_after_all_faults_gets_the_recorded_answer(spec: str, data: st.DataObject) -> None:
     """Whatever breaks and however often: what is left of each is never more than was recorded, and then all of it."""
     specs = [spec, *data.draw(st.lists(st.sampled_from(["500@1:times=2", "cut@*", "reset@1:event=1", "stall@1"])))]
     replay = with_faults(exchange(1, HI, stream(*FRAMES)), faults=specs)
@@ -210,7 +210,7 @@ def test_an_error_comes_at_once_whatever_the_pace() -> None:
     assert playback(replay.answer(live(HI)), 1).pause == 8_900
 
 
-def test_each_call_gets_its_own_where_all_are_meant_and_others_none() -> None:
+def test_a_fault_for_all_calls_applies_to_each_call_and_to_nothing_else() -> None:
     models = exchange(3, None, {"data": []}, url="https://api.example.com/v1/models", method="GET")
     replay = with_faults(exchange(1, HI, "one"), exchange(2, chat(user("b")), "two"), models, faults=["500@*"])
     got = [type(replay.answer(one)) for one in (live(HI), live(HI), live(chat(user("b"))), live(chat(user("b"))))]
@@ -232,7 +232,7 @@ def test_equal_requests_still_get_their_answers_in_order() -> None:
     assert said(kinds[2]) == "two"
 
 
-def test_calls_are_named_by_the_tool_that_they_ask_for() -> None:
+def test_calls_are_targeted_by_the_tool_that_they_request() -> None:
     asks = reply("")
     asks["choices"][0]["message"] = calls("weather", "{}", "c1")
     asks["choices"][0]["finish_reason"] = "tool_calls"
@@ -317,7 +317,7 @@ def test_a_client_that_gave_up_waiting_may_ask_again() -> None:
 
 
 @pytest.mark.parametrize(("pace", "pauses"), [(0, [100] * 5), (1, [100] * 5), (2, [200] * 5)])
-def test_slowness_is_of_the_recorded_pauses_also_where_none_were_asked_for(pace: float, pauses: list[float]) -> None:
+def test_a_slow_fault_uses_the_recorded_pauses_even_without_a_pace(pace: float, pauses: list[float]) -> None:
     shown = streamed("slow@*:x10", pace=pace)
     assert [piece.pause for piece in shown.pieces] == pauses
 
@@ -327,7 +327,7 @@ def test_delays_add_up() -> None:
     assert [piece.pause for piece in shown.pieces] == [20, 1020, 20, 20, 20]
 
 
-def test_a_recorded_failure_is_broken_no_further() -> None:
+def test_a_fault_does_not_change_a_recorded_failure() -> None:
     gone = exchange(1, HI, None, ended=Ended.UPSTREAM_UNREACHABLE)
     for spec in ("cut@1", "stall@1:event=0"):
         shown = playback(with_faults(gone, faults=[spec]).answer(live(HI)))
@@ -355,7 +355,7 @@ def test_the_report_lists_what_was_injected_and_what_never_came_up() -> None:
     assert [played.request for played in report.played] == [2]
 
 
-def test_drift_is_told_when_the_answer_is_given_not_when_the_fault_is() -> None:
+def test_drift_is_reported_with_the_answer_not_with_the_fault() -> None:
     replay = with_faults(exchange(1, chat(user("at 15:05:30"))), faults=["429@1"])
     asked = live(chat(user("at 09:00:01")))
     assert isinstance(replay.answer(asked), Injected)

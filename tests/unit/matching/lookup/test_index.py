@@ -1,4 +1,4 @@
-"""Taking recorded answers: same host first, then earliest, each once."""
+"""The answer pool: same host first, then earliest, each once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_same_host_goes_first_then_the_earliest() -> None:
     assert shelf.last_played("key", "c") == 2
 
 
-def test_what_another_tier_gave_away_is_gone_here_too() -> None:
+def test_a_call_that_another_tier_gave_is_gone() -> None:
     played = bytearray(2)
     shelf = AnswerPool(played)
     shelf.put("key", "a", 0)

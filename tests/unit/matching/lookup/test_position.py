@@ -1,4 +1,4 @@
-"""Tier `position`: the same place in the same thread, whatever the request says; never another agent's answer."""
+"""The tier `position`: same position in the same thread, any content, never another agent's answer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def tier(outcome: Outcome) -> Tier | None:
     return outcome.tier if isinstance(outcome, Answer) else None
 
 
-def test_a_loop_goes_on_although_everything_that_it_says_is_new() -> None:
+def test_a_loop_continues_although_all_its_texts_are_new() -> None:
     replay = by_position(*recorded_loop("red", "green"))
     changed = loop("You are of use.", "And what is this?", "a cat", "a dog")
     outcomes = [replay.answer(live(body)) for body in changed]
@@ -59,7 +59,7 @@ def test_a_loop_goes_on_although_everything_that_it_says_is_new() -> None:
     assert {tier(outcome) for outcome in outcomes} == {Tier.POSITION}
 
 
-def test_what_differs_is_drift_with_both_values() -> None:
+def test_differences_are_drift_with_both_values() -> None:
     replay = by_position(*recorded_loop("red"))
     replay.answer(live(loop("You help.", "And this?", "blue")[0]))
     replay.answer(live(loop("You help.", "And this?", "blue")[1]))
@@ -77,7 +77,7 @@ def test_stricter_tiers_go_first() -> None:
     assert [tier(replay.answer(live(body))) for body in same] == [Tier.EXACT, Tier.EXACT, Tier.POSITION]
 
 
-def test_it_is_never_used_unasked() -> None:
+def test_the_tier_position_is_opt_in() -> None:
     replay = session(*recorded_loop("red"))
     assert said(replay.answer(live(loop("You are of use.", "And this?")[0]))).startswith("miss")
 
@@ -88,7 +88,7 @@ def test_a_prompt_that_changes_at_every_call_breaks_no_thread() -> None:
     assert [said(replay.answer(live(body))) for body in bodies] == ["step 1", "step 2", "done"]
 
 
-def test_behind_the_last_recorded_call_there_is_nothing() -> None:
+def test_after_the_last_recorded_call_everything_is_a_miss() -> None:
     replay = by_position(*recorded_loop("red"))
     bodies = loop("You are of use.", "And this?", "a", "b")
     outcomes = [replay.answer(live(body)) for body in bodies]
@@ -138,14 +138,14 @@ def agents_of(*names: str) -> list[Exchange]:
     return [*firsts, *seconds]
 
 
-def test_agents_side_by_side_get_their_own_answers_in_whatever_order() -> None:
+def test_parallel_agents_get_their_own_answers_in_any_order() -> None:
     replay = by_position(*agents_of("Ann", "Bob"))
     live_ones = {name: agent(name, "run", "other") for name in ("Ann", "Bob")}
     order = [("Bob", 0), ("Ann", 0), ("Ann", 1), ("Bob", 1)]
     assert [said(replay.answer(live(live_ones[name][n]))) for name, n in order] == ["Bob 1", "Ann 1", "Ann 2", "Bob 2"]
 
 
-def test_where_two_threads_are_as_much_alike_none_is_taken() -> None:
+def test_two_equally_good_threads_are_a_miss() -> None:
     replay = by_position(*agents_of("Ann", "Bob"))
     outcome = replay.answer(live(chat(system("You are Cid."), user("Cid, go"))))
     assert isinstance(outcome, Miss)
@@ -154,7 +154,7 @@ def test_where_two_threads_are_as_much_alike_none_is_taken() -> None:
     assert len(replay.report().left_over) == 4
 
 
-def test_an_agent_that_went_another_way_does_not_get_the_others_answers() -> None:
+def test_an_agent_that_diverges_does_not_get_another_agents_answers() -> None:
     replay = by_position(*agents_of("Ann", "Bob"))
     ann, bob = (agent(name, "run", "other", "more") for name in ("Ann", "Bob"))
     got = [said(replay.answer(live(body))) for body in (ann[0], bob[0], ann[1], ann[2], bob[1])]
@@ -162,13 +162,13 @@ def test_an_agent_that_went_another_way_does_not_get_the_others_answers() -> Non
 
 
 @pytest.mark.parametrize("url", ["https://api.example.com/v1/embeddings", "https://api.anthropic.com/v1/messages"])
-def test_another_kind_of_request_gets_none(url: str) -> None:
+def test_another_kind_of_request_is_a_miss(url: str) -> None:
     replay = by_position(*recorded_loop("red"))
     body = {"model": "m-1", "max_tokens": 9, "messages": [user("hi")], "input": "hi"}
     assert not isinstance(replay.answer(live(body, url=url)), Answer)
 
 
-def test_a_held_history_is_followed_by_the_answer_that_it_names() -> None:
+def test_a_stored_history_continues_after_the_answer_that_it_names() -> None:
     def answer(id: str, text: str) -> dict[str, Any]:
         content = [{"type": "output_text", "text": text, "annotations": []}]
         item = {"id": f"m_{id}", "type": "message", "role": "assistant", "status": "completed", "content": content}
@@ -189,7 +189,7 @@ def test_a_held_history_is_followed_by_the_answer_that_it_names() -> None:
     assert [o.reference.call if isinstance(o, Answer) else None for o in outcomes] == [1, 2, 3, None]
 
 
-def test_a_subagent_is_not_taken_for_its_parent() -> None:
+def test_a_subagent_does_not_get_its_parents_answers() -> None:
     """Both have the same model and no tools; the subagent can only begin after the call that started it."""
     task = '{"prompt": "count the red ones, please, and report"}'
     asked = chat(system("You lead."), user("How many?"))
@@ -207,7 +207,7 @@ def test_a_subagent_is_not_taken_for_its_parent() -> None:
     assert [said(replay.answer(live(body))) for body in (lead, sub, then)] == ["lead 1", "four", "lead 2"]
 
 
-def test_a_conversation_of_which_nothing_was_recorded_takes_nobodys_place() -> None:
+def test_an_unrecorded_conversation_takes_no_recorded_position() -> None:
     """A title that the recorded program never asked for must not get the answer of an agent that is still to come."""
     look = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
     alone = by_position(*[exchange(1, chat(user("a"), tools=[look]), "one")])
@@ -220,7 +220,7 @@ def test_a_conversation_of_which_nothing_was_recorded_takes_nobodys_place() -> N
     assert said(replay.answer(live(agent("Bob", "run")[0]))) == "Bob 1"
 
 
-def test_what_tells_recorded_agents_apart_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traits_of_recorded_calls_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     masked: list[Any] = []
     value = Masker.value
     monkeypatch.setattr(Masker, "value", lambda self, one: masked.append(one) or value(self, one))

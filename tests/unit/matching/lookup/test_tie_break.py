@@ -17,7 +17,7 @@ _POLLS = 3
 
 
 def poll(agent: str, step: int) -> list[dict[str, Any]]:
-    """What an agent has said before a step: the same for all agents, ids included."""
+    """The history of an agent before a step: the same for all agents, ids included."""
     history = [user("wait until it is done")]
     for n in range(step):
         history += [calls("poll", "{}", f"call_{n}"), result(f"call_{n}", "pending")]
@@ -36,7 +36,7 @@ def of(exchange: Exchange, session: str) -> Exchange:
 
 
 def two_agents() -> ReplaySession:
-    """Both poll in turn, and say so in the same words, but the client's headers tell them apart."""
+    """Both poll in turn with the same texts; only the client's headers tell them apart."""
     made: list[Exchange] = []
     for step in range(_POLLS):
         for agent in ("a", "b"):
@@ -66,7 +66,7 @@ def test_without_evidence_the_earliest_goes_first() -> None:
 
 
 def test_the_answer_that_a_request_names_tells_equal_threads_apart() -> None:
-    """Histories that the provider holds: only the id of the answer before says whose they are."""
+    """Stored histories: only the id of the previous answer identifies the thread."""
     url = "https://api.openai.com/v1/responses"
 
     def asked(text: str, before: str | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Following conversations along recorded ones."""
+"""Following live conversations in the trie of recorded ones."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_ids_count_by_first_appearance() -> None:
     assert trie.follow("chat", swapped, classify).end == NOWHERE
 
 
-def test_what_was_followed_before_is_not_looked_at_again() -> None:
+def test_a_known_prefix_is_not_classified_again() -> None:
     trie = Trie()
     history = words("a b c d e")
     for length in (3, 5):
@@ -69,7 +69,7 @@ def test_what_was_followed_before_is_not_looked_at_again() -> None:
     assert asked == ["d", "e"]
 
 
-def test_equal_but_new_objects_are_looked_at() -> None:
+def test_equal_but_new_objects_are_classified() -> None:
     trie = Trie()
     trie.grow("chat", words("a b"), classify, owner=0)
     trie.follow("chat", words("a b"), classify)

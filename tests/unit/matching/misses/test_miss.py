@@ -1,4 +1,4 @@
-"""A miss names what is different in what was asked for, not in the body only."""
+"""A miss names differences of the address and of the body."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_clients_billing_nonce_is_not_named() -> None:
     assert [apart.where for apart in found.differences] == ["messages[0].content"]
 
 
-def test_agents_side_by_side_that_share_a_prompt_are_told_apart_by_what_they_were_asked() -> None:
+def test_parallel_agents_with_one_prompt_are_told_apart_by_their_tasks() -> None:
     def asked(prompt: str, question: str) -> dict[str, Any]:
         return chat({"role": "system", "content": prompt}, user(question))
 
@@ -122,7 +122,7 @@ def test_tools_are_told_apart_by_their_names(now: list[str], told: list[tuple[st
     assert [(d.where, str(d.recorded), str(d.live)) for d in found.differences] == told
 
 
-def test_what_a_tool_has_become_is_told_where_it_stands_now() -> None:
+def test_a_changed_tool_is_reported_at_its_live_path() -> None:
     replay = session(exchange(1, chat(user("hi"), tools=[tool("a", description="old")]), "one"))
     asked = chat(user("ho"), tools=[tool("new"), tool("a", description="better")])
     found = missed(replay.answer(live(asked)))

@@ -1,4 +1,4 @@
-"""Recorded WebSockets being played: what waits for what, which connection is meant, what is a miss."""
+"""Playback of recorded WebSockets: order of messages, choice of the connection, misses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def texts(play: SocketPlay) -> list[str | bytes]:
     return [frame.data for frame in play.due()]
 
 
-def test_the_server_s_messages_wait_for_all_that_the_client_said_before_them() -> None:
+def test_server_messages_wait_for_the_earlier_client_messages() -> None:
     play = opened(
         session(socket(1, ("client", "a"), ("server", "1"), ("client", "b"), ("client", "c"), ("server", "2")))
     )
@@ -64,7 +64,7 @@ def test_the_server_s_messages_wait_for_all_that_the_client_said_before_them() -
     assert texts(play) == []
 
 
-def test_a_greeting_of_the_server_comes_at_once_with_the_recorded_pause() -> None:
+def test_a_greeting_of_the_server_has_its_recorded_pause() -> None:
     play = opened(session(socket(1, ("server", "welcome"), ("server", b"\x00\xff"), ("client", "a"))))
     assert play.due() == [SocketFrame(100, "welcome"), SocketFrame(100, b"\x00\xff")]
 
@@ -105,7 +105,7 @@ def test_the_loosest_of_its_messages_is_the_connection_s_tier_and_drift_is_liste
     ]
 
 
-def test_an_id_that_the_program_made_anew_comes_back_under_its_new_name() -> None:
+def test_an_answer_has_the_new_id_of_the_live_program() -> None:
     old, new = "0d9c2a52-7d1f-4a5e-9a37-6a1b2c3d4e5f", "7b1f6e0c-1111-4222-8333-944455566677"
     made = session(
         socket(
@@ -126,7 +126,7 @@ def test_an_id_that_the_program_made_anew_comes_back_under_its_new_name() -> Non
         (None, Ended.CLIENT_CLOSED, None, False),
     ],
 )
-def test_how_it_ended_comes_after_everything_else(close: Close | None, ended: Ended, said: Any, cut: bool) -> None:
+def test_the_end_of_the_connection_comes_last(close: Close | None, ended: Ended, said: Any, cut: bool) -> None:
     play = opened(session(socket(1, ("client", "a"), ("server", "1"), close=close, ended=ended)))
     assert (play.close, play.cut) == (None, False)
     play.receive("a")
@@ -134,7 +134,7 @@ def test_how_it_ended_comes_after_everything_else(close: Close | None, ended: En
     assert (play.close, play.cut) == (said, cut)
 
 
-def test_what_was_not_recorded_is_a_miss_with_both_values_and_nothing_follows_it() -> None:
+def test_an_unrecorded_message_is_a_miss_with_both_values_and_ends_the_playback() -> None:
     made = session(socket(1, ("client", "a"), ("client", "b"), ("server", "1")))
     play = opened(made)
     play.receive("a")
@@ -157,6 +157,6 @@ def test_a_message_after_the_recorded_ones_says_that_the_recording_ends_there() 
     assert "x7 has no further message of the client" in play.miss.message
 
 
-def test_a_connection_that_nobody_recorded_is_a_stray() -> None:
+def test_an_unrecorded_connection_is_a_stray() -> None:
     made = session(socket(1, ("client", "a")))
     assert isinstance(made.open_socket(LiveRequest("GET", "https://api.example.com/other", SHAKE)), Stray)

@@ -1,4 +1,4 @@
-"""Messages with two cores are never alike, and a message is gone through against few, however many wait."""
+"""Messages with different cores never match, and only few pending messages are compared."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def conversation(calls: int) -> list[Any]:
 
 
 @given(MEMBERS, MEMBERS, st.data())
-def test_what_is_alike_has_one_core(recorded: dict[str, Any], other: dict[str, Any], data: st.DataObject) -> None:
+def test_messages_that_match_have_equal_cores(
+    recorded: dict[str, Any], other: dict[str, Any], data: st.DataObject
+) -> None:
     live = copy.deepcopy(recorded)
     for name in data.draw(st.lists(st.sampled_from([*other]), max_size=2)) if other else []:
         live[name] = other[name]
@@ -69,7 +71,7 @@ def test_what_is_alike_has_one_core(recorded: dict[str, Any], other: dict[str, A
 
 
 @pytest.mark.parametrize("tier", [Tier.MASKED, Tier.POSITION])
-def test_few_of_many_that_wait_are_gone_through(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_of_many_pending_messages_are_compared(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[int] = []
     compare = RecordedSockets.compare
 

@@ -1,4 +1,4 @@
-"""Faults, answers given again, and tier `position` within a recorded WebSocket, which may hold many calls."""
+"""Faults, repeated answers and the tier `position` in a recorded WebSocket with many calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ONE, TWO, THREE = (f"r{n}" for n in (1, 2, 3))
 
 
 def said(*texts: str, name: str = "r") -> list[Said]:
-    """A connection whose calls follow one another, each naming the response before it."""
+    """A connection whose calls each name the previous response."""
     found: list[Said] = []
     for n, asked in enumerate(texts, 1):
         named = {} if n == 1 else {"previous_response_id": f"{name}{n - 1}"}
@@ -46,7 +46,7 @@ def opened(made: ReplaySession) -> SocketPlay:
 
 
 def ask(play: SocketPlay, asked: str | Said, **members: Any) -> list[dict[str, Any]]:
-    """Say it; what is due then."""
+    """Send a message; return what is due then."""
     value = asked if isinstance(asked, tuple) else create(asked, **members)
     play.receive(text(value[1]))
     return [orjson.loads(frame.data) for frame in play.due() if frame.data is not None]
@@ -94,7 +94,7 @@ def test_a_refused_call_gets_an_error_event_and_the_next_attempt_on_the_connecti
     assert report.left_over == ()
 
 
-def test_a_client_that_gives_a_refused_call_up_goes_on_and_the_call_is_left_over() -> None:
+def test_a_client_may_give_up_a_refused_call_which_is_left_over() -> None:
     made = replaying(socket(said("a", "b", "c")), faults=("500@2",))
     play = opened(made)
     ask(play, "a")
@@ -115,7 +115,7 @@ def test_the_close_that_was_recorded_waits_for_the_refused_call() -> None:
 
 
 def test_a_refused_call_is_answered_on_another_connection_while_the_first_is_still_open() -> None:
-    """A client may dial anew before the server hears that the old connection is closed."""
+    """A client may reconnect before the server notices that the old connection is closed."""
     made = replaying(socket(said("a", "b", "c")), faults=("429@2",))
     first = opened(made)
     ask(first, "a")
@@ -133,7 +133,7 @@ def test_an_error_event_names_the_lane_of_the_call() -> None:
     assert ask(opened(made), asked)[0]["stream_id"] == "s1"
 
 
-def test_a_handshake_is_refused_with_the_status_where_that_is_asked_for() -> None:
+def test_the_handshake_option_refuses_the_handshake_with_the_status() -> None:
     made = replaying(socket(said("a")), faults=("503@1:handshake",))
     refused = made.open_socket(LiveRequest("GET", URL, SHAKE))
     assert isinstance(refused, Injected)
@@ -159,7 +159,7 @@ def test_a_handshake_is_refused_with_the_status_where_that_is_asked_for() -> Non
         ("stall@2:event=1", 1, "silent"),
     ],
 )
-def test_an_answer_breaks_off_after_its_event_and_a_new_connection_goes_on(fault: str, events: int, how: str) -> None:
+def test_an_answer_is_cut_after_its_event_and_a_new_connection_continues(fault: str, events: int, how: str) -> None:
     made = replaying(socket(said("a", "b", "c")), faults=(fault,))
     first = opened(made)
     ask(first, "a")
@@ -179,7 +179,7 @@ def test_an_answer_breaks_off_after_its_event_and_a_new_connection_goes_on(fault
 
 
 @pytest.mark.parametrize("fault", ["cut@1:event=6", "reset@1:event=6", "stall@1:event=6"])
-def test_after_the_last_event_the_answer_is_given_and_the_connection_ends_behind_it(fault: str) -> None:
+def test_a_cut_after_the_last_event_ends_the_connection_after_the_answer(fault: str) -> None:
     made = replaying(socket(said("a", "b")), faults=(fault,))
     first = opened(made)
     assert answer(ask(first, "a")) == "to a"
@@ -199,8 +199,8 @@ def test_the_first_call_of_a_connection_may_break_off_too() -> None:
     assert "was already played" in third.message
 
 
-def test_a_client_that_lost_its_connection_may_tell_the_whole_history() -> None:
-    """The provider holds nothing for it any more: no `previous_response_id` is left to name."""
+def test_a_client_that_reconnects_may_send_the_whole_history() -> None:
+    """The provider stores no history for it any more, so it cannot send a `previous_response_id`."""
     made = replaying(socket(said("a", "b")), faults=("cut@2",))
     first = opened(made)
     ask(first, "a")
@@ -238,7 +238,7 @@ def test_a_server_that_greets_greets_the_connection_after_a_fault_too() -> None:
     assert made.report().left_over == ()
 
 
-def test_other_lanes_that_were_being_answered_are_cut_off_with_it_and_answered_anew() -> None:
+def test_other_lanes_under_way_are_cut_too_and_answered_at_the_next_attempt() -> None:
     one, two = create("a", stream_id="s1"), create("b", stream_id="s2")
     crossed: list[Said] = [one, two]
     for pair in zip(
@@ -265,9 +265,7 @@ SPECS = st.builds(
 
 
 @given(st.lists(SPECS, max_size=5), st.booleans(), st.booleans())
-def test_a_client_that_tries_again_gets_every_recorded_answer_in_the_end(
-    specs: list[str], anew: bool, tells_all: bool
-) -> None:
+def test_a_client_that_retries_gets_every_recorded_answer(specs: list[str], anew: bool, tells_all: bool) -> None:
     """Whatever breaks and however often. `anew`: it dials anew after errors, too; `tells_all`: its whole history."""
     recorded = [socket(said("a", "b", "c")), socket(said("x", "y", name="q"), number=2, at=900)]
     kept = []
@@ -303,7 +301,7 @@ def test_a_client_that_tries_again_gets_every_recorded_answer_in_the_end(
 # -- what delays
 
 
-def test_a_slow_call_has_its_pauses_as_many_times_as_long_and_no_other_call_has() -> None:
+def test_a_slow_fault_multiplies_the_pauses_of_its_call_only() -> None:
     made = replaying(socket(said("a", "b")), faults=("slow@2:x10",))
     play = opened(made)
     play.receive(text(create("a")[1]))
@@ -322,7 +320,7 @@ def test_a_stall_with_an_end_is_before_the_event_that_follows_and_needs_no_pace(
     assert [frame.wait(0) for frame in play.due()] == [0, 0, 3000, 0, 0, 0]
 
 
-def test_a_client_that_gave_up_waiting_may_ask_once_more_on_a_new_connection() -> None:
+def test_a_client_may_retry_a_delayed_call_on_a_new_connection() -> None:
     made = replaying(socket(said("a", "b", "c")), faults=("slow@2:x10",))
     first = opened(made)
     ask(first, "a")
@@ -351,14 +349,14 @@ def test_a_client_that_gave_up_waiting_may_ask_once_more_on_a_new_connection() -
         ("503@3:handshake", "call 3 was not the first call of its WebSocket"),
     ],
 )
-def test_a_fault_that_could_never_come_is_refused_at_the_start(fault: str, why: str) -> None:
+def test_a_fault_without_a_possible_target_is_an_error_at_the_start(fault: str, why: str) -> None:
     recorded = [exchange(1, chat(user("hi")), "one"), socket(said("a", "b"), number=2)]
     with pytest.raises(UsageError, match=r"^--fault ") as seen:
         replaying(*recorded, faults=(fault,))
     assert why in str(seen.value)
 
 
-def test_a_call_that_the_server_began_cannot_be_asked_for_again() -> None:
+def test_a_call_that_the_server_began_cannot_be_retried() -> None:
     steered = [create("a"), *events(ONE, message("x"))[:1]]
     steered += [("client", {"type": "response.steer", "previous_response_id": ONE, "input": "b"})]
     steered += [*events(ONE, message("x"))[1:], *events(TWO, message("y"), previous_response_id=ONE)]
@@ -372,7 +370,7 @@ def test_a_call_that_the_server_began_cannot_be_asked_for_again() -> None:
     assert made.report().left_over == ()
 
 
-def test_all_calls_are_meant_over_http_and_over_a_websocket() -> None:
+def test_a_fault_for_all_calls_targets_http_and_websockets() -> None:
     made = replaying(exchange(1, chat(user("hi")), "one"), socket(said("a"), number=2), faults=("429@*",))
     assert ask(opened(made), "a")[0]["status"] == 429
     assert made.report().not_injected == ()
@@ -392,7 +390,7 @@ def test_a_tool_and_an_agent_name_calls_of_a_websocket_too(fault: str) -> None:
     assert {one.answer.exchange for one in made.report().injected} == {2}
 
 
-def test_a_fault_that_nobody_came_up_for_is_told() -> None:
+def test_a_fault_without_an_attempt_is_reported() -> None:
     made = replaying(socket(said("a", "b")), faults=("429@2",))
     ask(opened(made), "a")
     assert made.report().not_injected == ("429@2",)
@@ -401,7 +399,7 @@ def test_a_fault_that_nobody_came_up_for_is_told() -> None:
 # -- again
 
 
-def test_the_same_call_again_is_a_miss_that_says_how_it_is_given_again() -> None:
+def test_a_repeated_call_is_a_miss_that_names_the_repeat_option() -> None:
     made = replaying(socket(said("a")))
     play = opened(made)
     ask(play, "a")
@@ -412,7 +410,7 @@ def test_the_same_call_again_is_a_miss_that_says_how_it_is_given_again() -> None
     assert "--repeat" in play.miss.message
 
 
-def test_with_repeat_a_call_is_given_again_on_the_connection_and_on_a_new_one() -> None:
+def test_with_repeat_a_call_is_played_again_on_the_same_and_on_a_new_connection() -> None:
     made = replaying(socket(said("a", "b")), repeat=True)
     first, second, third = opened(made), opened(made), opened(made)
     for play, asked in ((first, "a"), (first, "a"), (second, "a"), (first, "b"), (second, "b"), (first, "a")):
@@ -439,7 +437,7 @@ def test_with_repeat_recorded_answers_to_equal_messages_come_in_their_order_and_
     assert [answer(ask(play, "go")) for _ in range(4)] == ["answer 1", "answer 2", "answer 2", "answer 2"]
 
 
-def test_with_repeat_what_is_no_call_is_given_again_too() -> None:
+def test_with_repeat_messages_that_are_not_calls_are_played_again() -> None:
     made = replaying(socket([("client", "a"), ("server", "1"), ("server", "2"), ("client", "b")]), repeat=True)
     play = opened(made)
     for _ in range(2):
@@ -450,7 +448,7 @@ def test_with_repeat_what_is_no_call_is_given_again_too() -> None:
     assert [frame.data for frame in again.due()] == ["1", "2"]
 
 
-def test_with_repeat_a_connection_ends_again_as_it_ended() -> None:
+def test_with_repeat_a_connection_ends_like_the_first_time() -> None:
     made = replaying(socket(said("a"), ended=Ended.UPSTREAM_CLOSED), repeat=True)
     for _ in range(2):
         play = opened(made)
@@ -510,7 +508,7 @@ def test_by_position_a_message_follows_the_answer_that_it_names() -> None:
     assert play.miss is not None
 
 
-def test_by_position_the_connection_is_the_one_that_has_most_in_common_with_what_begins_on_it() -> None:
+def test_by_position_the_connection_with_most_common_traits_is_chosen() -> None:
     tools = {"tools": [{"type": "function", "name": "weather", "parameters": {}}], "instructions": "You help."}
     one = [create("a", **tools), *events("r1", message("with tools"))]
     two = [create("b", instructions="You name it."), *events("q1", message("without"))]
@@ -519,7 +517,7 @@ def test_by_position_the_connection_is_the_one_that_has_most_in_common_with_what
     assert answer(ask(opened(made), create("changed", instructions="You name it."))) == "without"
 
 
-def test_by_position_no_answer_is_given_where_two_connections_have_the_same_right() -> None:
+def test_by_position_two_equally_good_connections_are_a_miss() -> None:
     made = replaying(socket(said("a")), socket(said("b"), number=2), **POSITION)
     play = opened(made)
     ask(play, "c")
@@ -527,7 +525,7 @@ def test_by_position_no_answer_is_given_where_two_connections_have_the_same_righ
     assert "the first call of several connections: call 1, call 2 fit equally well" in play.miss.message
 
 
-def test_by_position_what_is_no_call_follows_too_but_no_other_kind_of_message() -> None:
+def test_by_position_messages_that_are_not_calls_follow_if_their_kind_is_the_same() -> None:
     play = opened(replaying(socket([("client", "a"), ("server", "1"), ("client", "b"), ("server", "2")]), **POSITION))
     play.receive("x")
     assert [frame.data for frame in play.due()] == ["1"]

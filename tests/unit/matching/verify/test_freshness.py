@@ -1,4 +1,4 @@
-"""Whether a tape still tells how things are: what counts as a change, and what does not."""
+"""Whether a tape is up to date: what counts as a change, and what does not."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def told(found: Freshness) -> list[tuple[int | None, str, str, str, str]]:
     return [(call.live, one.side, one.where, one.recorded, one.live) for call in found.calls for one in call.changes]
 
 
-def test_clocks_ids_and_words_are_no_changes() -> None:
+def test_clocks_ids_and_wording_do_not_count() -> None:
     found = compared(loop(), loop(clock="2026-11-30", id="call_9", said="Quite cold, I'd say."))
     assert not found.drifted
     assert [(call.verdict, call.recorded, call.live, call.tier) for call in found.calls] == [
@@ -71,19 +71,19 @@ def test_clocks_ids_and_words_are_no_changes() -> None:
     assert (found.age_days, found.tape, found.live) == (40, "0.tape", "40.tape")
 
 
-def test_what_a_model_says_in_other_words_and_what_tools_answer_to_it_are_no_changes_of_the_program() -> None:
+def test_other_wording_of_a_model_and_the_tool_results_after_it_do_not_count() -> None:
     found = compared(loop(city="Oslo", found="4 degrees"), loop(city="Bergen", found="9 degrees"))
     assert not found.drifted
     assert [call.tier for call in found.calls] == ["exact", None]
 
 
-def test_a_tool_that_answers_otherwise_to_the_same_question_is_one() -> None:
+def test_another_tool_result_for_the_same_arguments_is_a_change() -> None:
     found = compared(loop(found="4 degrees"), loop(found="4 degrees, and windy"))
     assert found.drifted
     assert told(found) == [(2, "request", "messages[3]", "4 degrees", "4 degrees, and windy")]
 
 
-def test_a_changed_prompt_is_told_once_where_it_first_stands() -> None:
+def test_a_changed_prompt_is_reported_once_at_its_first_call() -> None:
     old, new = loop(), loop()
     for one in new:
         body = one.request.body.value  # type: ignore[union-attr]
@@ -133,7 +133,7 @@ LIMITED = response({"error": {"message": "slow", "type": "rate_limit"}}, 429)
 
 
 @pytest.mark.parametrize("answer", [LIMITED, response({"error": {"type": "overloaded_error"}}, 529), None])
-def test_a_model_that_did_not_answer_says_nothing_of_the_tape(answer: Any) -> None:
+def test_a_call_without_an_answer_is_undecided(answer: Any) -> None:
     new = exchange(1, chat(user("weather?")), answer)
     if answer is None:
         new = replace(new, response=None, ended=Ended.UPSTREAM_UNREACHABLE)
@@ -147,7 +147,7 @@ def test_a_model_that_did_not_answer_says_nothing_of_the_tape(answer: Any) -> No
     assert [call.verdict for call in compared([exchange(1, chat(user("weather?")))], [asked]).calls] == ["changed"]
 
 
-def test_an_attempt_that_failed_and_was_made_again_is_not_compared() -> None:
+def test_a_failed_attempt_that_was_retried_is_not_compared() -> None:
     once = loop()
     limited = exchange(1, once[0].request.body.value, LIMITED)  # type: ignore[union-attr]
     again = [limited, replace(once[0], number=2, at=300), replace(once[1], number=3, at=600)]
@@ -159,7 +159,7 @@ def test_an_attempt_that_failed_and_was_made_again_is_not_compared() -> None:
     assert [call.exchange for call in unanswered(tape(once[0], replace(limited, number=2, at=300)))] == [2]
 
 
-def test_what_is_redacted_under_another_number_is_no_change() -> None:
+def test_another_placeholder_number_does_not_count() -> None:
     old = [exchange(1, chat(user("my key is [redacted:authorization:2], greet me")))]
     assert not compared(old, [exchange(1, chat(user("my key is [redacted:authorization:1], greet me")))]).drifted
     found = compared(old, [exchange(1, chat(user("my key is [redacted:authorization:1], greet us")))])
@@ -167,7 +167,7 @@ def test_what_is_redacted_under_another_number_is_no_change() -> None:
     assert [one[3:] for one in told(found)] == [(recorded + "me", recorded + "us")]
 
 
-def test_what_a_model_said_in_another_shape_is_told_at_its_answer_and_not_again_in_the_history() -> None:
+def test_another_shape_of_an_answer_is_reported_once() -> None:
     old, new = loop(), loop()
     spoken = {**calls("weather", '{"city":"Oslo"}', "call_1"), "content": "Let me look."}
     new[0].response.body.value["choices"][0]["message"] = spoken  # type: ignore[union-attr]
@@ -177,7 +177,7 @@ def test_what_a_model_said_in_another_shape_is_told_at_its_answer_and_not_again_
     assert [call.verdict for call in found.calls] == ["changed", "same"]
 
 
-def test_what_a_program_puts_into_a_history_is_told_in_words() -> None:
+def test_a_change_of_the_program_in_a_history_is_reported() -> None:
     old, new = loop(), loop()
     new[1].request.body.value["messages"][2]["content"] = "I looked."  # type: ignore[union-attr]
     new[1].request.body.value["messages"].append(user("hurry"))  # type: ignore[union-attr]
@@ -220,7 +220,7 @@ def test_tokens_that_nobody_counts_are_no_change_and_few_are_none() -> None:
     ]
 
 
-def test_calls_come_and_go() -> None:
+def test_new_and_vanished_calls_are_reported() -> None:
     old = [exchange(n, chat(user(text))) for n, text in enumerate(("one", "two", "three"), 1)]
     new = [exchange(n, chat(user(text))) for n, text in enumerate(("three", "one"), 1)]
     assert [(c.verdict, c.recorded, c.live) for c in compared(old, new).calls] == [
@@ -237,7 +237,7 @@ def test_calls_come_and_go() -> None:
     assert (found.drifted, found.count("new"), found.count("same")) == (True, 1, 2)
 
 
-def test_a_longer_loop_says_where_it_went_on() -> None:
+def test_a_longer_loop_is_reported_at_its_first_new_call() -> None:
     old = loop()
     head = old[1].request.body.value["messages"]  # type: ignore[union-attr]
     more = [*head, calls("weather", '{"city":"Rome"}', "call_2"), result("call_2", "20 degrees")]

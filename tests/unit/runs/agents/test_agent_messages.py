@@ -1,4 +1,4 @@
-"""What agents say to one another, and which call hears it."""
+"""Messages between agents, and the calls that receive them."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ BEGUN = [boss(1, [], START), boss(2, [START, STARTED], "waiting")]
 WAITING = [START, STARTED, assistant("waiting")]
 
 
-def test_last_words_reach_the_parent_as_a_message_of_their_own() -> None:
+def test_a_last_answer_reaches_the_parent_as_a_separate_message() -> None:
     said = user("Subagent child-0001 is done and says:\nmonday is free")
     run = build_run([*BEGUN, worker(3, [], "monday is free"), boss(4, [*WAITING, said], "good")])
     assert ways(run, "closing") == [("closing", 3, 4, "id", "certain")]
     assert [len(turn.steps) for turn in run.turns] == [4]
 
 
-def test_without_an_id_the_words_alone_make_it_likely() -> None:
+def test_without_an_id_the_text_alone_makes_the_link_likely() -> None:
     run = build_run(
         [*BEGUN, worker(3, [], "monday is free all day"), boss(4, [*WAITING, user("monday is free all day")], "x")]
     )
     assert ways(run, "closing") == [("closing", 3, 4, "data_flow", "likely")]
 
 
-def test_a_word_that_a_subagent_said_too_is_the_users_own() -> None:
+def test_a_short_text_of_the_user_is_not_a_subagents_message() -> None:
     run = build_run([*BEGUN, worker(3, [], "done"), boss(4, [*WAITING, user("done")], "what is?")])
     assert [turn.user for turn in run.turns] == ["plan my week, please", "done"]
 
@@ -74,7 +74,7 @@ def test_a_report_and_the_closing_message_may_come_in_one_message() -> None:
     assert ways(run, "report", "closing") == [("report", 3, 5, "id", "certain"), ("closing", 4, 5, "id", "certain")]
 
 
-def test_what_was_not_said_yet_is_not_heard() -> None:
+def test_an_answer_is_not_received_before_it_was_sent() -> None:
     """The subagent's answer ends after the parent's request began: the parent heard something else."""
     said = user("child-0001: monday is free")
     late = worker(3, [], "monday is free", at=300, end=900)
@@ -111,7 +111,7 @@ def test_a_message_in_other_words_is_linked_by_order_alone() -> None:
     assert ways(run, "message") == [("message", 2, 4, "order", "possible")]
 
 
-def test_a_message_that_a_tool_refused_arrives_nowhere() -> None:
+def test_a_message_that_a_tool_refused_is_not_received() -> None:
     send = sends("hello?", to="nobody-77")
     refused = result("error: no subagent nobody-77; the message was not delivered", "s0")
     run = build_run([boss(1, [], send), boss(2, [send, refused], "no such agent")])
@@ -128,13 +128,13 @@ def test_a_message_whose_turn_is_not_on_the_tape() -> None:
     assert (lost.to_agent, lost.detail) == (1, "its turn is not on the tape")
 
 
-def test_a_notification_that_names_the_agent_but_says_nothing_of_its_own() -> None:
+def test_a_notification_that_only_names_the_agent() -> None:
     note = user("<task-notification><task-id>child-0001</task-id><status>done</status></task-notification>")
     run = build_run([*BEGUN, worker(3, [], "monday is free"), boss(4, [*WAITING, note], "good")])
     assert ways(run, "closing") == [("closing", 3, 4, "id", "likely")]
 
 
-def test_last_words_in_the_result_of_the_tool_that_waited_for_them() -> None:
+def test_a_last_answer_in_the_result_of_a_tool_that_waited_for_it() -> None:
     wait = assistant(asks("wait_agent", "{}", "w1"))
     run = build_run(
         [
@@ -162,7 +162,7 @@ def test_a_foreground_subagent_that_is_not_quoted_is_linked_by_order() -> None:
     assert ways(run, "result") == [("result", 2, 3, "order", "possible")]
 
 
-def test_a_message_marked_as_another_agents_is_nobodys_question() -> None:
+def test_a_message_marked_as_another_agents_starts_no_turn() -> None:
     sealed = Message(
         "agent",
         (Text("Message Type: NEW_TASK"), Unknown("encrypted_content", {"encrypted_content": "gAAA"})),
@@ -173,7 +173,7 @@ def test_a_message_marked_as_another_agents_is_nobodys_question() -> None:
     assert run.steps[1].cause.kind == "continuation"
 
 
-def test_what_the_user_says_beside_a_report_begins_a_turn() -> None:
+def test_a_users_text_beside_a_report_starts_a_turn() -> None:
     said = [user("child-0001 says: monday is free"), user("and what about my holidays?")]
     run = build_run([*BEGUN, worker(3, [], "monday is free"), boss(4, [*WAITING, *said], "good")])
     assert [turn.user for turn in run.turns] == ["plan my week, please", "and what about my holidays?"]

@@ -54,7 +54,7 @@ def test_parallel_children_of_one_prompt_are_different_agents() -> None:
     assert [use.agent for use in run.tool_uses] == [2, 1]
 
 
-def test_children_with_the_very_same_task_take_one_tool_call_each() -> None:
+def test_children_with_the_same_task_get_one_tool_call_each() -> None:
     run = build_run(
         [
             make_call(1, [BOSS, GO], hand_out("draw a card", "draw a card"), offers=BOSS_TOOLS),
@@ -85,7 +85,7 @@ def test_arguments_passed_on_as_json_are_compared_as_json() -> None:
     assert started(run)[1] == ("delegate", 0, 1, "data_flow")
 
 
-def test_an_answer_that_stands_in_the_tools_result_links_a_child_without_a_task() -> None:
+def test_an_answer_in_the_tools_result_links_a_child_without_a_task() -> None:
     ask = assistant(asks("weekly_report", "{}", "x"))
     run = build_run(
         [
@@ -97,7 +97,7 @@ def test_an_answer_that_stands_in_the_tools_result_links_a_child_without_a_task(
     assert started(run)[1] == ("weekly_report", 0, 1, "data_flow")
 
 
-def test_what_a_last_tool_was_handed_is_an_answer_too() -> None:
+def test_an_argument_of_the_last_tool_is_an_answer_too() -> None:
     ask = assistant(asks("weekly_report", "{}", "x"))
     end = assistant(asks("final_answer", '{"answer": "Five meetings, two of them useful."}'))
     run = build_run(
@@ -282,6 +282,6 @@ def test_a_childs_name_in_a_tools_result_says_what_started_it() -> None:
     assert run.agents[1] == Agent(1, "/root/survey", 0, 1, "collaboration.spawn_agent", "header", "subagent")
 
 
-def test_headers_that_are_nonsense_are_as_good_as_none() -> None:
+def test_nonsense_headers_are_ignored() -> None:
     run = build_run([make_call(1, [BOSS, GO], "a", headers={"x-codex-turn-metadata": "{broken"})])
     assert started(run) == [("root", None, None, None)]

@@ -46,7 +46,7 @@ def test_a_list_is_compared_with_the_calls_that_the_tape_has() -> None:
     ]
 
 
-def test_a_subagent_that_the_list_leaves_out_is_told() -> None:
+def test_a_subagent_that_the_list_omits_is_reported() -> None:
     assert details(listing("(no subagents)"), "listed") == [
         (1, "not in the list; 1 of its calls had begun, 0 came later, call 2 was under way")
     ]
@@ -82,7 +82,7 @@ def test_an_interruption_names_the_call_that_it_cut() -> None:
     assert [(x.from_call, x.to_call, x.to_agent) for x in run.links if x.kind == "interrupted"] == [(3, 2, 1)]
 
 
-def test_an_interruption_that_cut_nothing_says_so() -> None:
+def test_an_interruption_without_a_cut_call_is_marked() -> None:
     run = interrupted(make_call(2, CHILD, "monday is free", offers=tools("look")))
     assert details(run, "interrupted") == [(1, "no call was cut")]
 
@@ -120,7 +120,7 @@ def test_a_handoff_is_another_agent_with_a_thread_of_its_own() -> None:
     assert (len(run.turns), run.turns[0].answer) == (1, "your invoice is paid")
 
 
-def test_who_was_handed_a_conversation_hears_the_user() -> None:
+def test_an_agent_that_took_a_conversation_over_gets_the_users_messages() -> None:
     run = handed(make_call(3, [BILLING, *GIVEN, user("and the one before?")], "paid, too", offers=tools("look_up")))
     assert [turn.user for turn in run.turns] == ["plan my week, please", "and the one before?"]
     assert [step.agent for step in run.steps] == [0, 1, 1]
@@ -136,7 +136,7 @@ def test_a_conversation_may_be_handed_back() -> None:
     assert [agent.name for agent in run.agents] == ["root", "billing"]
 
 
-def test_a_session_that_goes_on_with_another_prompt_is_no_handoff() -> None:
+def test_a_session_that_continues_with_another_prompt_is_not_a_handoff() -> None:
     same = {"x-session-id": "s-0001"}
     run = build_run(
         [
@@ -150,7 +150,7 @@ def test_a_session_that_goes_on_with_another_prompt_is_no_handoff() -> None:
 # -- several agents, one question --------------------------------------------------------------------------------
 
 
-def test_answers_that_flow_together_are_one_turn() -> None:
+def test_answers_that_one_agent_combines_are_one_turn() -> None:
     red, blue, both = system("Red: argue for it."), system("Blue: argue against it."), system("Judge.")
     said = [assistant("yes, by all means"), assistant("no, by no means")]
     run = build_run(
@@ -164,7 +164,7 @@ def test_answers_that_flow_together_are_one_turn() -> None:
     assert [(x.kind, x.from_call, x.to_call) for x in run.links] == [("result", 1, 3), ("result", 2, 3)]
 
 
-def test_which_of_the_agents_answers_first_changes_nothing() -> None:
+def test_the_order_of_the_agents_answers_does_not_count() -> None:
     red, blue = system("Red: argue for it."), system("Blue: argue against it.")
     for ended in (110, 150, 400):  # before the other one starts, while it works, after it
         one = make_call(1, [red, GO], "yes, by all means", offers=tools("look"), at=100, ended_at=ended)

@@ -43,7 +43,7 @@ def test_an_id_that_a_tool_gives_out_names_the_agent_that_it_started(answer: str
     assert known.named_in(f"Agent {name}, working, says: hello.") == [child[0]]
 
 
-def test_plain_words_in_a_tools_result_name_nobody() -> None:
+def test_plain_words_in_a_tools_result_name_no_agent() -> None:
     assert names(agent(1, "The agent is working on the task now")).named_in("an agent is working") == []
 
 
@@ -66,7 +66,7 @@ def test_the_id_of_the_tool_call_names_the_agent_in_a_notification() -> None:
     assert names(child).named_in("<tool-use-id>call-1</tool-use-id>") == [child[0]]
 
 
-def test_a_name_that_two_agents_have_is_nobodys() -> None:
+def test_a_name_of_two_agents_identifies_neither() -> None:
     assert (
         names(agent(1, "started subagent child-0001"), agent(2, "started subagent child-0001")).called("child-0001")
         is None
