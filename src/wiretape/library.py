@@ -99,7 +99,7 @@ class AnalyzedTape(reader.Tape):
     def run(self) -> Run:
         """The calls linked into threads, turns and agents."""
         from wiretape.runs.run import build_run
-        from wiretape.wire.mcp.mcp import served_tool_calls
+        from wiretape.wire.mcp.traffic import served_tool_calls
         from wiretape.wire.registry import decode
 
         calls = decode(self.exchanges)

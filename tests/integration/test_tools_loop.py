@@ -15,7 +15,7 @@ import wiretape
 from wiretape.cli.main import main
 from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
-from wiretape.wire.mcp.mcp import served_tool_calls
+from wiretape.wire.mcp.traffic import served_tool_calls
 from wiretape.wire.registry import decode
 
 ran: list[str] = []

@@ -12,7 +12,7 @@ pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.
 
 from wiretape.cli.main import main
 from wiretape.tape.reading.reader import read_tape
-from wiretape.wire.mcp.tool_exchange import answered, called
+from wiretape.wire.mcp.tool_exchange import tool_answer_of, tool_call_of
 
 pytestmark = [
     pytest.mark.proxy,
@@ -38,7 +38,7 @@ def test_a_programs_tools_are_recorded_and_answered(tmp_path: Path, capfd: pytes
     agent.write_text(textwrap.dedent(AGENT), encoding="utf-8")
     cmd = [sys.executable, str(agent), str(ran)]
     assert main(["record", "--no-stats", "-o", str(tape), "--", *cmd, "Bern"]) == 0
-    made = [(called(one), getattr(answered(one), "value", None)) for one in read_tape(tape).exchanges]
+    made = [(tool_call_of(one), getattr(tool_answer_of(one), "value", None)) for one in read_tape(tape).exchanges]
     assert made == [
         (("weather", {"city": "Bern"}), {"city": "Bern", "degrees": 7}),
         (("weather", {"city": "Rome"}), {"city": "Rome", "degrees": 7}),

@@ -13,7 +13,7 @@ from tests.support.wire import SSE, exchange, frame, stream
 
 from wiretape.model.http import Ended, Exchange, JsonBody
 from wiretape.runs.run import build_run
-from wiretape.wire.mcp.mcp import mcp_words, served_tool_calls
+from wiretape.wire.mcp.traffic import describe_mcp, served_tool_calls
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -114,14 +114,14 @@ def test_any_json_rpc_is_read(asked: list[Any], answers: list[Any], batch: bool)
     wanted = asked if batch else asked[:1]
     served = served_tool_calls([one])
     assert len(served) <= len(wanted)
-    mcp_words(one)
+    describe_mcp(one)
     build_run([], (), served)
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_of_a_channel_are_read(data: bytes) -> None:
     one = exchange("http://127.0.0.1/sse", stream([b"event: endpoint\n", data]), headers=SSE, method="GET", ended=None)
-    words = mcp_words(one)
+    words = describe_mcp(one)
     assert words is not None
     assert served_tool_calls([one]) == []
 

@@ -6,7 +6,7 @@ from tests.support.counting import CountingModel
 from tests.support.projects import Project
 
 from wiretape.tape.reading.reader import read_tape
-from wiretape.wire.mcp.mcp import served_tool_calls
+from wiretape.wire.mcp.traffic import served_tool_calls
 
 HEAD = """
     import wiretape

@@ -20,8 +20,8 @@ from wiretape.compare.normalize import loose
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.model.run import Run, ToolUse
-from wiretape.wire.mcp.mcp import served_tool_calls
-from wiretape.wire.mcp.tool_exchange import ToolAnswer, answered, called, is_tool_exchange
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, is_tool_exchange, tool_answer_of, tool_call_of
+from wiretape.wire.mcp.traffic import served_tool_calls
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,9 +168,9 @@ def results_of_tools(exchanges: Iterable[Exchange], tape: str = "") -> list[Reco
     """The results of tools that were recorded in the agent's process."""
     found = []
     for exchange in exchanges:
-        answer = answered(exchange) if is_tool_exchange(exchange) else None
+        answer = tool_answer_of(exchange) if is_tool_exchange(exchange) else None
         if answer is not None:
-            name, arguments = called(exchange)
+            name, arguments = tool_call_of(exchange)
             error = answer.raised or None
             found.append(
                 RecordedToolResult(name, arguments, answer.text, answer.parts, error, answer, tape, exchange.number)

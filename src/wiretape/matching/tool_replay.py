@@ -25,7 +25,7 @@ from wiretape.model.jsonwalk import text_of
 from wiretape.model.run import Run
 from wiretape.model.wording import clip
 from wiretape.tape.output_redactor import OutputRedactor
-from wiretape.wire.mcp.tool_exchange import ToolAnswer, answered, called, is_tool_exchange, made_exchange
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, is_tool_exchange, tool_answer_of, tool_call_of, tool_exchange
 
 _SHOWN = 3  # differences that a miss shows; the rest are counted
 
@@ -64,9 +64,9 @@ class ToolReplay:
         for position in range(len(runs)):
             own += results_of_tools((one.exchange for one in recorded if one.tape == position), str(position))
         self._unended = {
-            called(one.exchange)[0]: one.exchange.number
+            tool_call_of(one.exchange)[0]: one.exchange.number
             for one in recorded
-            if is_tool_exchange(one.exchange) and answered(one.exchange) is None
+            if is_tool_exchange(one.exchange) and tool_answer_of(one.exchange) is None
         }
         known = {result.name for result in own}
         wire = [
@@ -92,7 +92,7 @@ class ToolReplay:
         self._ids.learn(found.differences)
         own = self._recorded.get((result.tape, result.exchange)) if result.answer is not None else None
         exchange = own.exchange if own is not None else _as_exchange(result)
-        answer = answered(self._ids.forward(exchange))
+        answer = tool_answer_of(self._ids.forward(exchange))
         assert answer is not None, "only tools that ended are in the book"
         shown = Answer(number, self._reference(result), exchange, found.tier, differing, found.again)
         return ToolPlayback(answer, shown, own)
@@ -143,4 +143,4 @@ def _compared(differing: Sequence[Difference]) -> Iterator[str]:
 
 def _as_exchange(result: RecordedToolResult) -> Exchange:
     answer = ToolAnswer(result.text, kept=False, raised=result.is_error is True, parts=result.parts)
-    return made_exchange(result.name, result.arguments, answer)
+    return tool_exchange(result.name, result.arguments, answer)

@@ -18,7 +18,7 @@ from wiretape.wire.cohere.chat import CohereChat
 from wiretape.wire.decoding import build_call, unreadable_request
 from wiretape.wire.gemini.generate import GeminiGenerate
 from wiretape.wire.gemini.interactions import GeminiInteractions
-from wiretape.wire.mcp.mcp import is_jsonrpc
+from wiretape.wire.mcp.traffic import is_jsonrpc
 from wiretape.wire.ollama.chat import OllamaChat, OllamaGenerate
 from wiretape.wire.openai.chat import OpenAIChat
 from wiretape.wire.openai.completions import OpenAICompletions

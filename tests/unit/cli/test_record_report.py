@@ -15,7 +15,7 @@ from wiretape.app.record import RecordResult
 from wiretape.cli.main import main
 from wiretape.cli.record_report import LiveReport, _checklist, _clues, _keys, _Pace, _wrapped
 from wiretape.tape.recording.recorder import RecorderSummary
-from wiretape.wire.mcp.tool_exchange import ToolAnswer, made_exchange
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, tool_exchange
 
 
 def test_without_mitmproxy_it_says_what_to_install(
@@ -120,7 +120,7 @@ def test_a_flood_of_calls_is_thinned_and_a_trickle_is_not(monkeypatch: pytest.Mo
 def test_the_calls_of_wrapped_tools_are_not_taken_for_models_of_an_unknown_format(tmp_path: Path) -> None:
     report = LiveReport(tmp_path / "t.tape", ["agent"])
     said = spoken(report, 100, terminal=False)
-    report.exchange(made_exchange("weather", {"city": "Bern"}, ToolAnswer("7", 7)))
+    report.exchange(tool_exchange("weather", {"city": "Bern"}, ToolAnswer("7", 7)))
     report.summary(RecordResult(0, RecorderSummary(1, (), (), incomplete=False, path=tmp_path / "t.tape"), [], []))
     assert "NO MODEL CALL WAS SEEN" in said.getvalue()
     assert "in no wire format that wiretape knows" not in said.getvalue()

@@ -14,7 +14,7 @@ from wiretape.views.blocks import shortened
 from wiretape.views.figures import duration, size
 from wiretape.views.printable import clip, json_text, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
-from wiretape.wire.mcp.mcp import mcp_words
+from wiretape.wire.mcp.traffic import describe_mcp
 
 
 def exchange_view(exchange: Exchange, *, calls: tuple[int, ...] = (), full: bool = False) -> RenderableType:
@@ -64,7 +64,7 @@ MOST_MESSAGES = 40
 def exchange_words(exchange: Exchange) -> str:
     """Return a summary on one line: subject, status, content type, size, duration, end."""
     response = exchange.response
-    about = mcp_words(exchange)
+    about = describe_mcp(exchange)
     said = [one_line(about)] if about is not None else []
     said.append("no response" if response is None else str(response.status))
     if response is not None:

@@ -1,3 +1,3 @@
 """MCP: tool calls as JSON-RPC exchanges, and wrapped tools as MCP spells them."""
 
-__all__ = ["mcp", "tool_exchange"]
+__all__ = ["tool_exchange", "traffic"]

@@ -60,21 +60,21 @@ def is_tool_exchange(exchange: Exchange) -> bool:
     return exchange.request.url.startswith(PREFIX)
 
 
-def called(exchange: Exchange) -> tuple[str, Json]:
+def tool_call_of(exchange: Exchange) -> tuple[str, Json]:
     """Return the tool's name and its arguments."""
     params = obj(obj(body_json(exchange.request.body)).get("params"))
     name = string(params.get("name")) or unquote(exchange.request.url.removeprefix(PREFIX))
     return name, params.get("arguments")
 
 
-def answered(exchange: Exchange) -> ToolAnswer | None:
+def tool_answer_of(exchange: Exchange) -> ToolAnswer | None:
     """Return the tool's answer, or None if the tool did not end."""
     if exchange.response is None or exchange.ended is not Ended.COMPLETE:
         return None
-    return read_answer(body_json(exchange.response.body))
+    return parse_answer(body_json(exchange.response.body))
 
 
-def read_answer(body: Json) -> ToolAnswer:
+def parse_answer(body: Json) -> ToolAnswer:
     """Return the answer in a JSON-RPC body."""
     result = obj(obj(body).get("result"))
     text, parts, _ = result_text(result.get("content"), "")
@@ -86,7 +86,7 @@ def read_answer(body: Json) -> ToolAnswer:
     return ToolAnswer(text, structured.get("result"), "result" in structured, string(meta.get(_TYPE)), parts=parts)
 
 
-def made_exchange(name: str, arguments: Json, answer: ToolAnswer) -> Exchange:
+def tool_exchange(name: str, arguments: Json, answer: ToolAnswer) -> Exchange:
     """Return an exchange with this call and answer, for results that were not recorded as exchanges."""
     headers = Headers(HEADERS)
     request = Request("POST", tool_url(name), headers, JsonBody(call_body(name, arguments)))

@@ -10,7 +10,7 @@ from tests.support.wire import SSE, exchange, frame, stream
 
 from wiretape.model.call import ServedToolCall
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
-from wiretape.wire.mcp.mcp import is_mcp, mcp_words, served_tool_calls
+from wiretape.wire.mcp.traffic import describe_mcp, is_mcp, served_tool_calls
 from wiretape.wire.registry import decode
 
 URL = "http://127.0.0.1:8000/mcp"
@@ -155,7 +155,7 @@ def test_json_rpc_is_never_a_model_call(path: str) -> None:
 )
 def test_other_protocols_are_not_mcp(asked: dict[str, Any]) -> None:
     assert not is_mcp(post(asked))
-    assert mcp_words(post(asked)) is None
+    assert describe_mcp(post(asked)) is None
 
 
 def test_exchanges_are_described_in_words() -> None:
@@ -165,7 +165,7 @@ def test_exchanges_are_described_in_words() -> None:
     over = Exchange(1, 0, Request("DELETE", URL, Headers(session)), Response(200))
     batch = [rpc("tools/list", n) for n in range(5)]
     assert [
-        mcp_words(one)
+        describe_mcp(one)
         for one in (post(call()), post(answer_to_server, request_headers=session), open_channel, over, post(batch))
     ] == [
         "MCP tools/call weather",

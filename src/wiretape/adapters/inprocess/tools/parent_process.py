@@ -19,7 +19,7 @@ from wiretape.adapters.routing.tool_route import ANSWERED, DONE, JSON, RUN, VARI
 from wiretape.errors import MissError
 from wiretape.model.jsonvalue import Json
 from wiretape.wire.lenient import number, obj, string
-from wiretape.wire.mcp.tool_exchange import ToolAnswer, call_body, read_answer
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, call_body, parse_answer
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -101,7 +101,7 @@ class ParentProcess:
             self._failed(name, f"{type(error).__name__}: {error}")
             return None, None
         if status == ANSWERED and "result" in obj(answer):
-            return read_answer(answer), None
+            return parse_answer(answer), None
         if status == RUN and not self.replays:
             return None, ReportedCall(self, name, number(obj(answer).get("exchange")) or 0)
         why = string(obj(obj(answer).get("error")).get("message")) or f"answered {status}"

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 import wiretape
 from wiretape.model.http import Ended
 from wiretape.tape.reading.reader import read_tape
-from wiretape.wire.mcp.mcp import served_tool_calls
+from wiretape.wire.mcp.traffic import served_tool_calls
 
 
 class NoSuchCity(Exception):

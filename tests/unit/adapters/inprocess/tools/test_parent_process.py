@@ -24,7 +24,7 @@ from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import ReplayOptions
 from wiretape.model.http import Ended
 from wiretape.tape.reading.reader import Tape, read_tape
-from wiretape.wire.mcp.tool_exchange import answered, called
+from wiretape.wire.mcp.tool_exchange import tool_answer_of, tool_call_of
 
 ran: list[Any] = []
 
@@ -118,7 +118,10 @@ def replayed(tape: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplaySess
 
 
 def calls(tape: Tape) -> list[tuple[str, Any, Any]]:
-    return [(*called(one), made.value if (made := answered(one)) is not None else None) for one in tape.exchanges]
+    return [
+        (*tool_call_of(one), made.value if (made := tool_answer_of(one)) is not None else None)
+        for one in tape.exchanges
+    ]
 
 
 def test_what_a_child_gets_and_gives_is_recorded_in_order_and_answered_without_running(

@@ -1,6 +1,6 @@
 """Reads MCP traffic: JSON-RPC over HTTP between a program and its tool servers.
 
-It shows where a tool call of a model ran (`served_tool_calls`), and describes exchanges (`mcp_words`). Sessions, JSON
+It shows where a tool call of a model ran (`served_tool_calls`), and describes exchanges (`describe_mcp`). Sessions, JSON
 or event answers, batches, and the older pair of a POST and an event channel are supported: the JSON-RPC id links call
 and answer.
 """
@@ -197,7 +197,7 @@ def _with_answer(call: ServedToolCall, answer: _Answer) -> ServedToolCall:
     )
 
 
-def mcp_words(exchange: Exchange) -> str | None:
+def describe_mcp(exchange: Exchange) -> str | None:
     """Describe an MCP exchange in a few words; None for any other exchange."""
     if not is_mcp(exchange):
         return None
