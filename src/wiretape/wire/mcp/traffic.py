@@ -1,8 +1,8 @@
 """Reads MCP traffic: JSON-RPC over HTTP between a program and its tool servers.
 
-It shows where a tool call of a model ran (`served_tool_calls`), and describes exchanges (`describe_mcp`). Sessions, JSON
-or event answers, batches, and the older pair of a POST and an event channel are supported: the JSON-RPC id links call
-and answer.
+It shows where a tool call of a model ran (`served_tool_calls`), and describes exchanges (`describe_mcp`). Sessions,
+JSON or event answers, batches, and the older pair of a POST and an event channel are supported: the JSON-RPC id links
+call and answer.
 """
 
 from __future__ import annotations
