@@ -118,7 +118,7 @@ def test_the_openai_sdk_by_https_proxy(tmp_path: Path, environ: dict[str, str]) 
         url = f"{upstream.url}/v1/chat/completions"
     assert (done.stdout, done.returncode) == ("It is sunny.\nIt is sunny.\n", 0), done.stderr
     assert [exchange.request.url for exchange in read_tape(tmp_path / "a.tape").exchanges] == [url, url]
-    assert f"{urlsplit(url).hostname} was reached in TLS, through HTTPS_PROXY: wiretape replay opens it" in done.stderr
+    assert f"{urlsplit(url).hostname} was reached in TLS, through HTTPS_PROXY: wiretape replay intercepts it" in done.stderr
 
 
 @pytest.mark.parametrize("door", ["$OPENAI_BASE_URL", "{upstream}/v1"], ids=["by route", "by proxy"])
@@ -265,7 +265,7 @@ def test_force_without_a_new_recording_keeps_the_old_tape(tmp_path: Path, enviro
     before = tape.read_bytes()
     done = record(tape, environ, "--force", code="pass")
     assert done.returncode == 1, done.stderr
-    assert f"nothing was recorded: {tape} was not replaced, and is as it was" in done.stderr
+    assert f"nothing was recorded: {tape} was not replaced, and is unchanged" in done.stderr
     assert tape.read_bytes() == before
     assert record(tape, environ, "--force", code="raise SystemExit(7)").returncode == 7, "the program's own goes first"
     assert tape.read_bytes() == before

@@ -43,9 +43,9 @@ _PREFIX = "wiretape "
 _KEPT_OLD = 1  # exit code: --force, but nothing was recorded, so the old tape is still there
 _MOST_TURNS = 5  # shown at the end
 _MOST_UNROUTED = 5
-_MOST_TYPED = 56  # characters of a command that stands within 80 columns, after the words that explain it
-_LOOK_AT = 8  # messages of a connection that are looked at for signs of a format
-_MEMO_CALLS = 200  # a memo keeps what it has seen alive: start a new one from time to time
+_MOST_TYPED = 56  # characters of a command that fits into 80 columns after `wiretape doctor -- `
+_LOOK_AT = 8  # first messages of a WebSocket that may show its wire format
+_MEMO_CALLS = 200  # a memo keeps decoded values alive, so it is replaced after this many calls
 
 
 class LiveReport:
@@ -63,18 +63,16 @@ class LiveReport:
         self._troubles: dict[str, int] = {}
         self._fixed_width: int | None = None
         self._pace = _Pace()
-        self._unsaid = 0
-        self._followers: dict[int, SocketFollower] = {}  # of connections that are open
-        self._missed: dict[int, int] = {}  # of others: messages that showed no format
-        self._hosts: set[str] = set()  # that model calls went to
-        self.on_socket_calls: Callable[[int], None] = lambda calls: (
-            None
-        )  # told of calls on a connection that stays open
+        self._skipped = 0
+        self._followers: dict[int, SocketFollower] = {}  # of open WebSockets with a known format
+        self._missed: dict[int, int] = {}  # of other open WebSockets: messages without a known format
+        self._hosts: set[str] = set()  # hosts of model calls
+        self.on_socket_calls: Callable[[int], None] = lambda calls: None  # called for calls on an open WebSocket
         self.calls = 0  # model calls that were decoded here
         self._tools = 0  # calls of wrapped tools
 
     def exchange(self, exchange: Exchange) -> None:
-        """A line for each model call of an exchange that has ended; in a flood of them, for as many as can be read."""
+        """Print a line for each model call of an exchange that has ended. Under load, some are only counted."""
         follower = self._followers.pop(exchange.number, None)
         if follower is not None:
             self._lines(follower.rest(exchange))
@@ -84,7 +82,7 @@ class LiveReport:
             self._tools += 1
             return
         if self.calls and not self._pace.allows():
-            self._unsaid += 1
+            self._skipped += 1
             return
         before = self.calls
         self._lines(decode([exchange], self._registry, self._memo))
@@ -92,19 +90,19 @@ class LiveReport:
             self._memo = Memo()
 
     def message(self, exchange: Exchange, message: WsMessage) -> None:
-        """A line for each model call of a connection that stays open, as soon as its answer is complete."""
+        """Print a line for each model call of an open WebSocket, as soon as its answer is complete."""
         follower = self._followers.get(exchange.number) or self._follow(exchange, message)
         calls = follower.feed(exchange, message) if follower is not None else []
         if not calls:
             return
         self.on_socket_calls(len(calls))
         if self.calls and not self._pace.allows():
-            self._unsaid += len(calls)
+            self._skipped += len(calls)
             return
         self._lines(calls)
 
     def _follow(self, exchange: Exchange, message: WsMessage) -> SocketFollower | None:
-        """What follows a connection, once one of its first messages shows a format."""
+        """Return the follower of a WebSocket, once one of its first messages shows a wire format."""
         missed = self._missed.get(exchange.number, 0)
         if missed >= _LOOK_AT:
             return None
@@ -116,16 +114,16 @@ class LiveReport:
         return follower
 
     def _lines(self, calls: Sequence[ModelCall]) -> None:
-        if self._unsaid:
-            self.say(f"… {self._unsaid} more")
-            self._unsaid = 0
+        if self._skipped:
+            self.say(f"… {self._skipped} more")
+            self._skipped = 0
         for call in calls:
             self._hosts.add(urlsplit(call.url).hostname or "")
             self._line(call)
         self.calls += len(calls)
 
     def trouble(self, text: str) -> None:
-        """Something went wrong in recording: told at once, the same thing only once, and again at the end."""
+        """Print a problem at once, the same one only once; the summary repeats it."""
         with self._lock:
             seen = self._troubles.get(text, 0)
             self._troubles[text] = seen + 1
@@ -152,14 +150,14 @@ class LiveReport:
         """Print how the recording ended, and the next command."""
         summary = result.summary
         self._tape = summary.path
-        others = self._harmless_statistics() if self._counted and summary.exchanges else 0
+        others = self._guarded_statistics() if self._counted and summary.exchanges else 0
         exchanges = plural(summary.exchanges, "exchange")
         if result.kept_old:
-            self.say(f"nothing was recorded: {self._tape} was not replaced, and is as it was", "bold yellow")
+            self.say(f"nothing was recorded: {self._tape} was not replaced, and is unchanged", "bold yellow")
         elif summary.exchanges or (self._tape.exists() and not summary.incomplete):
-            self.say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
+            self.say(f"{exchanges} on {self._tape}" + (f", {others} of them not model calls" if others else ""))
         elif summary.incomplete:
-            self.say(f"nothing that was recorded is on {self._tape}", "bold red")
+            self.say(f"no recorded exchange is on {self._tape}", "bold red")
         else:
             self.say("nothing was recorded; no tape was written")
         self.troubles_again(summary)
@@ -167,7 +165,7 @@ class LiveReport:
             return
         bypassed = sorted(summary.bypassed)
         for request in result.unrouted[:_MOST_UNROUTED]:
-            self.say(f"answered 404: {request} names no host; --upstream URL says where such requests go", "yellow")
+            self.say(f"answered 404: {request} names no host; --upstream URL gives such requests one", "yellow")
         if more := len(result.unrouted[_MOST_UNROUTED:]):
             self.say(f"answered 404, too: {plural(more, 'other path')}", "yellow")
         if self.calls == 0:
@@ -175,8 +173,8 @@ class LiveReport:
             return
         if by_proxy := sorted(self._hosts & set(result.through_tls)):
             self.say(
-                f"{', '.join(by_proxy)} was reached in TLS, through HTTPS_PROXY: wiretape replay opens it, too, "
-                "wherever mitmproxy is installed"
+                f"{', '.join(by_proxy)} was reached in TLS, through HTTPS_PROXY: wiretape replay "
+                "intercepts it, too, if mitmproxy is installed"
             )
         self._name_written(summary.written)
         self.say(f"next: wiretape show {self._tape}", whole=True)
@@ -193,7 +191,7 @@ class LiveReport:
             )
 
     def troubles_again(self, summary: RecorderSummary) -> None:
-        """What was told while the program ran, and may have been lost among its own lines."""
+        """Repeat the problems that may have been lost among the lines of the program."""
         for text, count in self._troubles.items():
             self.say(f"warning: {one_line(text)}" + (f" ({count} times)" if count > 1 else ""), "yellow")
         if summary.incomplete:
@@ -202,14 +200,14 @@ class LiveReport:
             self.say(f"passed through unrecorded: {', '.join(sorted(summary.bypassed))}")
 
     def closing(self) -> None:
-        """The table, and what to do next."""
+        """Print the table, and the next command."""
         if self._counted:
-            self.calls = max(1, self.calls)  # it is asked of the whole tape
-            self._harmless_statistics()
+            self.calls = max(1, self.calls)  # the table is about the whole tape
+            self._guarded_statistics()
         self.say(f"next: wiretape show {self._tape}", whole=True)
 
-    def _harmless_statistics(self) -> int:
-        """The tape is written and the program has its exit code: a table that fails must not change either."""
+    def _guarded_statistics(self) -> int:
+        """Print the table. An error in it changes neither the tape nor the exit code."""
         try:
             return self._statistics()
         except Exception as error:
@@ -217,7 +215,7 @@ class LiveReport:
             return 0
 
     def _statistics(self) -> int:
-        """The table that `wiretape stats` prints; how many exchanges are no model calls."""
+        """Print the table of `wiretape stats`. Return the number of exchanges that are not model calls."""
         if not self.calls:
             return 0
         from wiretape.adapters.prices import price_list
@@ -247,7 +245,7 @@ class LiveReport:
                 self._console.print(f"  {part}", soft_wrap=True)
 
     def _line(self, call: ModelCall) -> None:
-        # Calls are numbered by their start, which only a finished tape knows: until then the exchange names them.
+        # Call numbers follow the order of starts, which is final only at the end: the line shows the exchange instead.
         self.say_line(call_line(replace(call, number=0), self.width, beside=len(_PREFIX)))
 
     @property
@@ -256,14 +254,14 @@ class LiveReport:
 
     def say_line(self, line: Text) -> None:
         with self._lock:
-            if self._console.color_system is None:  # in a pipe: no need to spend the proxy's time on rendering
+            if self._console.color_system is None:  # a pipe needs no rendering, which would delay the proxy
                 self._console.file.write(f"{_PREFIX}{line.plain}\n")
                 self._console.file.flush()
             else:
                 self._console.print(_PREFIX, line, sep="", soft_wrap=True)
 
     def _width(self) -> int:
-        """Asked anew only where it can change."""
+        """Return the width, which can change only at a terminal."""
         if self._console.is_terminal:
             return self._console.width
         if self._fixed_width is None:
@@ -271,7 +269,7 @@ class LiveReport:
         return self._fixed_width
 
     def say(self, text: str, style: str | None = None, *, whole: bool = False) -> None:
-        """A sentence; a terminal gets it broken between words, unless it is `whole`: a command to copy."""
+        """Print a sentence. At a terminal it is wrapped, unless it is `whole`: a command to copy."""
         said = f"{_PREFIX}{output().text(text)}"
         wraps = self._console.is_terminal and not whole
         with self._lock:
@@ -297,7 +295,7 @@ def print_update(result: UpdateResult, report: LiveReport) -> int:
 
 
 class _Pace:
-    """Lines that a person can read: a burst, then so many a second. What is not said costs the proxy nothing."""
+    """Limits the lines to a burst, then a rate that a person can read. Skipped lines cost the proxy no time."""
 
     def __init__(self, burst: float = 50, per_second: float = 15) -> None:
         self._burst, self._per_second = burst, per_second
@@ -314,46 +312,46 @@ class _Pace:
 
 
 def _clues(tape: Path, bypassed: Sequence[str], exchanges: int) -> list[str]:
-    """What passed by that may have been model calls."""
+    """Return hints about traffic that may contain model calls."""
     lines = []
     if bypassed:
         options = " ".join(f"--host {host}" for host in bypassed)
         lines += ["Does one of the hosts above serve the model? Record it, too:", f"    wiretape record {options} …"]
     if exchanges:
-        lines += ["What was recorded is in no wire format that wiretape knows; it is kept whole:"]
+        lines += ["The recorded exchanges are in no known wire format; they are on the tape unchanged:"]
         lines += [f"    wiretape show {tape}"]
     return lines
 
 
 def _checklist(argv: Sequence[str]) -> list[str]:
-    """Why a recording may have no model call on it, the likeliest first. `argv`: of the program, if there is one."""
+    """Return the reasons why a recording may have no model call, the most likely first."""
     lines = [] if argv else ["Were the lines above pasted into the shell that ran the agent?"]
     return [
         *lines,
-        "If the program should have called a model, it did not come by. What to check:",
-        "- What does wiretape know of the program?",
+        "If the program did call a model, its call did not reach wiretape. What to check:",
+        "- What does wiretape know about the program?",
         f"    wiretape doctor -- {_typed(argv)}",
         "- Does it have a base URL in its code or its configuration file? Point that at the recorder:",
         "    http://127.0.0.1:PORT/HOST/PATH, with --port to choose the port",
         "- Does it ignore HTTPS_PROXY? Node's fetch reads it from Node 22.21 on (NODE_USE_ENV_PROXY=1 is set).",
-        "- Is it PHP's fopen, Erlang, Elixir or Rust's ureq 2? These read no HTTPS_PROXY at all.",
-        "- Is it a JVM behind a script? Start it by its own name, or set JAVA_TOOL_OPTIONS, be it to nothing.",
-        "- Does it use aiohttp? That reads HTTPS_PROXY with trust_env=True only.",
-        "- Is the work done by another process that was started before, or in a container?",
-        "- Did sudo, env -i or ssh drop the environment on the way?",
-        "- Does it go on in the background (tmux new -d, … &)? wiretape ends with the command that it runs.",
-        "- Did it refuse the recorder's certificate? Then a warning above names the host.",
+        "- Is it PHP's fopen, Erlang, Elixir or Rust's ureq 2? These ignore HTTPS_PROXY.",
+        "- Is it a JVM behind a script? Start it directly, or set JAVA_TOOL_OPTIONS (an empty value is enough).",
+        "- Does it use aiohttp? That reads HTTPS_PROXY only with trust_env=True.",
+        "- Does another process make the calls, which was started before, or in a container?",
+        "- Did sudo, env -i or ssh drop the environment?",
+        "- Does it continue in the background (tmux new -d, … &)? wiretape ends with the command that it runs.",
+        "- Did it reject the recorder's certificate? Then a warning above names the host.",
     ]
 
 
 def _typed(argv: Sequence[str]) -> str:
-    """The program as a person would type it, if that is short enough to be read."""
+    """Return the program's command line if it is short, else CMD."""
     shown = typed(argv) if argv else ""
     return shown if 0 < len(shown) <= _MOST_TYPED and not shown.endswith(" …") else "CMD"
 
 
 def _keys(environ: Mapping[str, str]) -> str:
-    """The well-known keys that are not set: SDKs do not start without theirs."""
+    """Name the well-known keys that are not set: SDKs do not start without one."""
     unset = [name for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY") if not environ.get(name)]
     if not unset:
         return ""
@@ -361,7 +359,7 @@ def _keys(environ: Mapping[str, str]) -> str:
 
 
 def _wrapped(line: str, width: int, hanging: str = "") -> list[str]:
-    """A line of prose broken between words, what goes on moved in; a command to copy stays whole."""
+    """Wrap a line between words, with a hanging indent. A command to copy stays whole."""
     if line.startswith("    "):
         return [line]
     hanging = "  " if line.startswith("- ") else hanging

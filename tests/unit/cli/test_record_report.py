@@ -56,7 +56,7 @@ def test_the_checklist_wraps_between_words_and_commands_stay_whole() -> None:
     lines = [part for line in _checklist(["codex"]) for part in _wrapped(line, 48)]
     assert max(len(line) for line in lines if not line.startswith("    ")) <= 48
     assert "    http://127.0.0.1:PORT/HOST/PATH, with --port to choose the port" in lines
-    at = lines.index("- Is the work done by another process that was")
+    at = lines.index("- Does another process make the calls, which was")
     assert lines[at + 1] == "  started before, or in a container?"
 
 
@@ -123,7 +123,7 @@ def test_the_calls_of_wrapped_tools_are_not_taken_for_models_of_an_unknown_forma
     report.exchange(tool_exchange("weather", {"city": "Bern"}, ToolAnswer("7", 7)))
     report.summary(RecordResult(0, RecorderSummary(1, (), (), incomplete=False, path=tmp_path / "t.tape"), [], []))
     assert "NO MODEL CALL WAS SEEN" in said.getvalue()
-    assert "in no wire format that wiretape knows" not in said.getvalue()
+    assert "are in no known wire format" not in said.getvalue()
 
 
 def test_credentials_that_the_model_wrote_are_named_and_not_shown(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""What `wiretape doctor` looks at on this machine: Python, the recorder, certificates, ports, variables, disk.
+"""Checks of this machine: Python, the recorder, certificates, ports, variables, disk.
 
-Each check is a function that returns what it found; none of them changes anything that was there before.
+Each check is a function that returns its result, and changes nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from wiretape.adapters.settings import load_settings
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.views.doctor import Check
 
-# What programs speak to models with. Versions say which fault of which library to look for.
+# Libraries that call models. Their versions help to find known bugs.
 LIBRARIES = (
     "httpx",
     "httpx2",
@@ -63,7 +63,7 @@ _LITTLE = 200 * 1024 * 1024  # bytes of disk
 
 
 def machine_checks(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
-    """Everything that does not depend on a program or a tape."""
+    """Yield the checks that do not depend on a program or a tape."""
     yield python_check(tuple(sys.version_info[:2]))
     yield recorder_check()
     yield from certificate_checks(environ)
@@ -82,7 +82,7 @@ def python_check(running: tuple[int, ...]) -> Check:
         return Check(
             level="warn",
             what="Python",
-            said=f"{shown}: replay and all else work, recording needs 3.12 or later",
+            said=f"{shown}: recording needs 3.12 or later; replay and all other commands work",
             next="in wiretape's own folder: uv tool install --python 3.13 '.[proxy]'",
         )
     return Check(level="ok", what="Python", said=f"{shown} ({sys.executable})")
@@ -93,14 +93,14 @@ def recorder_check() -> Check:
         return Check(
             level="warn",
             what="recorder",
-            said="mitmproxy is not installed: replay and all else work, recording does not",
+            said="mitmproxy is not installed: recording does not work; replay and all other commands do",
             next="in wiretape's own folder: pip install '.[proxy]'",
         )
     return Check(level="ok", what="recorder", said=f"mitmproxy {version('mitmproxy')}")
 
 
 def certificate_checks(environ: Mapping[str, str]) -> Iterator[Check]:
-    """The private authority, and what clients trust beside it."""
+    """Check the private certificate authority, and the user's trust bundles."""
     try:
         directory = state_directory(environ)
     except WiretapeError as error:
@@ -112,14 +112,14 @@ def certificate_checks(environ: Mapping[str, str]) -> Iterator[Check]:
 
 
 def authority_check(directory: Path, environ: Mapping[str, str], now: float) -> Check:
-    """The CA whose certificates the recorder shows to clients."""
+    """Check the CA that signs the certificates which the recorder presents to clients."""
     certificate, key = directory / CERTIFICATE, directory / KEY
     if not holds_something(key):
-        return Check(level="ok", what="authority", said=f"none yet; the first recording makes it in {directory}")
+        return Check(level="ok", what="authority", said=f"none yet; the first recording creates it in {directory}")
     try:
         if not holds_something(certificate):
             signing_certificate(directory)
-            said = f"{key}; the next recording writes {certificate.name} anew"
+            said = f"{key}; the next recording writes {certificate.name} again"
             return Check(level="ok", what="authority", said=said)
         valid = validity(directory)
     except ValueError as error:
@@ -131,7 +131,7 @@ def authority_check(directory: Path, environ: Mapping[str, str], now: float) -> 
         renewed = "the next recording renews it" if trusted is None or valid.expires <= now else ANEW
         return Check(level="warn", what="authority", said=said, next=renewed)
     if os.name == "posix" and key.stat().st_mode & 0o077:
-        said = f"{key} can be read by others: whoever has it can read your TLS traffic"
+        said = f"{key} is readable by other users, who could read your TLS traffic with it"
         return Check(level="warn", what="authority", said=said, next=f"chmod 600 {key}")
     renewal = f", renewed from {_day(valid.renewal)} on" if trusted is None else also
     return Check(level="ok", what="authority", said=f"{certificate}, valid until {_day(valid.expires)}{renewal}")
@@ -142,7 +142,7 @@ def _day(seconds: float) -> str:
 
 
 def removed_authority(environ: Mapping[str, str]) -> list[str]:
-    """Remove the authority, and say what is left for its user to do."""
+    """Remove the authority. Return lines that tell the user what to remove by hand."""
     directory = state_directory(environ)
     with locked(directory):
         has_certificate = holds_something(directory / CERTIFICATE)
@@ -175,14 +175,14 @@ def _trust_checks(environ: Mapping[str, str]) -> Iterator[Check]:
         yield Check(
             level="fail",
             what="trust bundle",
-            said="this system's certificates were not found: no upstream can be checked, so none is reached",
+            said="the certificates of this system were not found: no upstream can be verified or reached",
             next="install ca-certificates, or set SSL_CERT_FILE",
         )
     named = {name: value for name in (*REPLACING, *ADDING) if (value := environ.get(name))}
     for name, value in named.items():
         if not os.access(value, os.R_OK):
-            said = f"{name} names {value}, which cannot be read: it counts as not set"
-            yield Check(level="warn", what="trust bundle", said=said, next=f"unset {name}, or mend it")
+            said = f"{name} names {value}, which cannot be read, so it is ignored"
+            yield Check(level="warn", what="trust bundle", said=said, next=f"unset {name}, or correct it")
     for path in dict.fromkeys(value for value in named.values() if os.access(value, os.R_OK)):
         names = ", ".join(name for name, value in named.items() if value == path)
         yield Check(level="ok", what="trust bundle", said=f"{path} ({names}) stays trusted")
@@ -202,21 +202,21 @@ def port_check() -> Check:
 
 
 def sealing_check() -> Check:
-    """Whether `replay --sealed` can be had."""
+    """Check whether `replay --sealed` works here."""
     if sys.platform != "linux":
-        return Check(level="ok", what="sealed replay", said="not on this system: it needs Linux")
+        return Check(level="ok", what="sealed replay", said="not available: it needs Linux")
     try:
         seal = make_sealed_network([])
     except UsageError as error:
         said, *steps = str(error).removeprefix("--sealed: ").splitlines()
         return Check(level="warn", what="sealed replay", said=said, next=steps[0].strip() if steps else None)
     seal.close()
-    how = "with a namespace of users" if seal.users >= 0 else "with root's rights"
-    return Check(level="ok", what="sealed replay", said=f"--sealed can be had, {how}")
+    how = "in a user namespace" if seal.users >= 0 else "running as root"
+    return Check(level="ok", what="sealed replay", said=f"--sealed is available ({how})")
 
 
 def proxy_check(environ: Mapping[str, str]) -> Check:
-    """A proxy that is set already: the recorder goes out through it."""
+    """Check the user's own proxy, through which the recorder connects."""
     via, problem = upstream_proxy(environ)
     if problem is not None:
         return Check(level="warn", what="proxy", said=problem, next="set HTTPS_PROXY to an http or https proxy")
@@ -232,17 +232,17 @@ def proxy_check(environ: Mapping[str, str]) -> Check:
             said=f"nothing answers at {via.name}, which your proxy variables name{stale}",
             next=f"unset {' '.join(names)}, or start that proxy",
         )
-    return Check(level="ok", what="proxy", said=f"the recorder goes out through {via.name}, except to NO_PROXY")
+    return Check(level="ok", what="proxy", said=f"the recorder connects through {via.name}, except to NO_PROXY")
 
 
 def base_url_checks(environ: Mapping[str, str]) -> Iterator[Check]:
-    """Base URLs that are set already."""
+    """Check base URLs that the user has set."""
     own = user_base_urls(environ)
     for name, url in own.items():
         yield _base_url_check(name, url)
     unroutable = unroutable_base_urls(environ)
     for name in unroutable:
-        said = f"{name} is not an http:// or https:// URL with a host: a recording leaves it as it is"
+        said = f"{name} is not an http:// or https:// URL with a host: a recording does not change it"
         yield Check(level="warn", what="base URL", said=said, next=f"unset {name}, or correct it")
     if not own and not unroutable:
         yield Check(
@@ -278,14 +278,14 @@ def settings_check(cwd: Path) -> Check:
     try:
         settings = load_settings(cwd)
     except WiretapeError as error:
-        return Check(level="fail", what="settings", said=str(error), next="mend that file")
+        return Check(level="fail", what="settings", said=str(error), next="correct that file")
     parts = {"redact": settings.redact, "mask": settings.mask, "hosts": settings.hosts}
-    told = ", ".join(f"{len(values)} {name}" for name, values in parts.items() if values)
-    return Check(level="ok", what="settings", said=f"[tool.wiretape]: {told}" if told else "none, all by default")
+    listed = ", ".join(f"{len(values)} {name}" for name, values in parts.items() if values)
+    return Check(level="ok", what="settings", said=f"[tool.wiretape]: {listed}" if listed else "none")
 
 
 def directory_check(cwd: Path) -> Check:
-    """Where tapes will be written: captures/ if there is one, else here."""
+    """Check the directory of new tapes: captures/ if it exists, else this one."""
     directory = cwd / "captures" if (cwd / "captures").is_dir() else cwd
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
@@ -296,7 +296,9 @@ def directory_check(cwd: Path) -> Check:
         return Check(level="fail", what="tapes", said=said, next="record to another directory with -o")
     if free < _LITTLE:
         said = f"{directory} has {free // 2**20} MB left"
-        return Check(level="warn", what="tapes", said=said, next="make room: a tape that cannot grow is incomplete")
+        return Check(
+            level="warn", what="tapes", said=said, next="free some disk space: a full disk makes tapes incomplete"
+        )
     return Check(level="ok", what="tapes", said=f"{directory} can be written")
 
 
@@ -315,11 +317,11 @@ def plugin_checks() -> Iterator[Check]:
 
 
 def library_check() -> Check:
-    """SDKs and HTTP clients beside wiretape."""
+    """List the SDKs and HTTP clients in wiretape's own environment."""
     found = []
     for name in LIBRARIES:
         try:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    return Check(level="ok", what="libraries", said=", ".join(found) or "none of those that wiretape knows")
+    return Check(level="ok", what="libraries", said=", ".join(found) or "none of the known ones")

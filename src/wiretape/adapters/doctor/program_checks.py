@@ -1,4 +1,4 @@
-"""What `wiretape doctor CMD` looks at: the program, its preset, its interpreter, and what it would be run with."""
+"""Checks of `wiretape doctor -- CMD`: the program, its preset, its interpreter, and its settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wiretape.errors import WiretapeError
 from wiretape.views.doctor import Check
 
 PORT = 0
-"""Stands for the port in what would be set: none is open yet."""
+"""A placeholder for the port, because no port is open yet."""
 
 _ASK_PYTHON = """
 import importlib.metadata as m, sys
@@ -33,7 +33,7 @@ for name in sys.argv[1:]:
 
 
 def program_checks(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
-    """What is known of a command line, and whether it can run."""
+    """Check a command line, and whether it can run."""
     try:
         found = find_command(argv, environ)
     except WiretapeError as error:
@@ -44,11 +44,11 @@ def program_checks(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -
     yield from (Check(level="warn", what="configuration", said=problem) for problem in around.problems)
     for one in around.found:
         set_there = f"{'.'.join(one.key)} = {without_user(one.url)} ({one.file})"
-        said = f"{set_there}: recorded on its way, overridden in a replay"
+        said = f"{set_there}: recorded through the proxy port, overridden in a replay"
         yield Check(level="ok", what="configuration", said=said)
     for name, path in around.from_files.items():
         set_there = f"{path} sets {name}={without_user(around.environ[name])}"
-        said = f"{set_there}: left to the program in a recording, set in a replay"
+        said = f"{set_there}: read by the program in a recording, set in a replay"
         yield Check(level="ok", what="configuration", said=said)
     for leak in env_leaks(argv, environ):
         yield Check(level="warn", what="environment", said=leak.reason, next=leak.fix)
@@ -57,7 +57,7 @@ def program_checks(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -
 
 
 def would_set(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> tuple[list[Setting], tuple[str, ...]]:
-    """What `wiretape record` would set, with PORT for the port and the authority's file unnamed; and notes."""
+    """Return what `wiretape record` would set, with placeholders for port and certificate file; and notes."""
     around = discover_config(argv, environ, cwd)
     trust = dict.fromkeys((*REPLACING, *ADDING, PHP_SETTINGS), "…")
     tools = tool_variables("record", PORT)
@@ -73,8 +73,8 @@ def _with_port_named(value: str) -> str:
 
 def _preset_check(preset: Preset) -> Check:
     if preset.verified is None:
-        return Check(level="warn", what="preset", said=f"{preset.title}: it was not seen running with wiretape")
-    return Check(level="ok", what="preset", said=f"{preset.title}, seen running with version {preset.verified}")
+        return Check(level="warn", what="preset", said=f"{preset.title}: not tested with wiretape")
+    return Check(level="ok", what="preset", said=f"{preset.title}, tested with version {preset.verified}")
 
 
 def _interpreter_checks(argv: Sequence[str], found: str, around: DiscoveredConfig) -> Iterator[Check]:
@@ -86,11 +86,11 @@ def _interpreter_checks(argv: Sequence[str], found: str, around: DiscoveredConfi
     if name == "node":
         yield node_check(found)
     elif around.program.preset is NODE:
-        yield Check(level="ok", what="Node", said="its version is not known from the command line; 22.21 is needed")
+        yield Check(level="ok", what="Node", said="the command line does not show its version; 22.21 is needed")
 
 
 def python_libraries(python: str) -> Check:
-    """The SDKs of the Python that will run the program; wiretape's own may be another."""
+    """List the SDKs of the Python that will run the program, which may be another than wiretape's."""
     answer = output_of([python, "-c", _ASK_PYTHON, *LIBRARIES])
     if answer is None:
         return Check(level="fail", what="libraries", said=f"{python} does not run", next="check that interpreter")

@@ -1,4 +1,4 @@
-"""What `wiretape doctor TAPE` says: why a tape holds no model call, or fewer than were made."""
+"""Checks of `wiretape doctor TAPE`: why a tape has no model call, or fewer than the program made."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MOST_SHOWN = 10
 
 
 def tape_checks(name: str, tape: Tape, run: Run) -> Iterator[Check]:
-    """The likeliest reasons first."""
+    """Yield the most likely reasons first."""
     yield _calls_check(name, tape, run)
     for warning in tape.warnings:
         yield Check(level="warn", what="tape", said=warning)
     if tape.incomplete:
-        yield Check(level="warn", what="tape", said="it is incomplete: its recorder was killed, or something failed")
+        yield Check(level="warn", what="tape", said="it is incomplete: its recorder was killed, or a write failed")
     yield from _bypassed_checks(tape, run)
     others = [exchange for exchange in tape.exchanges if exchange.number in set(run.other_exchanges)]
     yield from _failed_checks(others)
@@ -43,7 +43,7 @@ def _bypassed_checks(tape: Tape, run: Run) -> Iterator[Check]:
         yield Check(
             level="ok" if run.steps else "warn",
             what="let through",
-            said=f"{host} was not recorded: it is no known provider",
+            said=f"{host} was not recorded: it is not a known provider",
             next=f"if it serves the model: wiretape record --host {host} …",
         )
 
@@ -58,7 +58,7 @@ def _failed_checks(others: list[Exchange]) -> Iterator[Check]:
 
 
 def _unknown_checks(name: str, others: list[Exchange], run: Run) -> Iterator[Check]:
-    """Exchanges that no format recognised, those of the same place together."""
+    """Report exchanges in no known wire format, grouped by method, URL and status."""
     places = Counter(_place(one) for one in others)
     first = {_place(one): one.number for one in reversed(others)}
     for place, times in places.most_common(_MOST_SHOWN):
@@ -85,7 +85,7 @@ def _empty_checks(name: str) -> Iterator[Check]:
     yield Check(
         level="warn",
         what="base URL",
-        said="nothing came by. A base URL in the program's code or configuration does not lead here by itself",
+        said="no request arrived. A base URL in the program's code or configuration bypasses wiretape",
         next=f"wiretape record --port 8123 -o {name} --force -- …, and the base URL http://127.0.0.1:8123/HOST/PATH",
     )
     yield Check(
@@ -93,12 +93,12 @@ def _empty_checks(name: str) -> Iterator[Check]:
         what="proxy",
         said="some clients ignore proxy variables: Node's fetch before 22.21, aiohttp without trust_env=True, "
         "PHP's fopen, Erlang and Elixir, Rust's ureq 2, a JVM that was not started by its own name",
-        next="wiretape doctor -- CMD says what is known of the program",
+        next="wiretape doctor -- CMD checks the program",
     )
     yield Check(
         level="warn",
         what="process",
-        said="a process that was started before, a container or a remote machine has an environment of its own; sudo "
-        "and env -i drop it; and what goes on in the background after its command has ended is not waited for",
+        said="a process that already runs, a container and a remote machine have other environments; sudo and env -i "
+        "drop variables; and wiretape does not wait for background processes after the command has ended",
         next=f"wiretape record -o {name} --force prints the lines to paste there",
     )

@@ -106,7 +106,7 @@ def test_a_lost_certificate_is_no_fault_since_a_recording_writes_it(tmp_path: Pa
     make_wiretapes_authority(tmp_path, 365)
     (tmp_path / "mitmproxy-ca-cert.pem").unlink()
     check = authority_check(tmp_path, {}, 0)
-    assert (check.level, "writes mitmproxy-ca-cert.pem anew" in check.said) == ("ok", True)
+    assert (check.level, "writes mitmproxy-ca-cert.pem again" in check.said) == ("ok", True)
     (tmp_path / "mitmproxy-ca.pem").write_text("no key")
     assert authority_check(tmp_path, {}, 0).level == "fail"
 
@@ -208,7 +208,7 @@ def test_whether_a_replay_can_be_sealed_is_tried() -> None:
     need_sealing()
     check = sealing_check()
     assert (check.level, check.what, check.next) == ("ok", "sealed replay", None)
-    assert check.said.startswith("--sealed can be had, with ")
+    assert check.said.startswith("--sealed is available (")
 
 
 def test_where_it_cannot_the_reason_and_the_next_step_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def test_a_command_is_told_what_would_be_set_and_why(capsys: pytest.CaptureFixtu
     assert "  WIRETAPE_TOOLS=record+http://127.0.0.1:PORT/tool:local/\n" in out
     _, _, variables = out.partition("would be run with")
     assert "  OPENAI_BASE_URL=" not in variables
-    assert "left to the program in a" in " ".join(out.split())  # where lines break depends on the path before it
+    assert "read by the program in a" in " ".join(out.split())  # where lines break depends on the path before it
     assert f"Python {'.'.join(map(str, sys.version_info[:3]))}" in out
 
 
@@ -87,7 +87,7 @@ def test_a_preset_that_was_not_seen_running_says_so(
     code, out = run(capsys, "goose", "run", "-t", "x")
     assert code == 0
     assert "warn  preset" in out
-    assert "not seen running" in out
+    assert "not tested with" in out
     assert "OPENAI_HOST=http://127.0.0.1:PORT/api.openai.com" in out
 
 
