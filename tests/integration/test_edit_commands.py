@@ -90,13 +90,13 @@ def test_cut(run: Run, tape: Path, options: list[str], kept: list[int]) -> None:
     ("options", "message"),
     [
         ([], "say what to keep: --exchanges 1-5,8, --calls 1-3, --from 1m or --to 2m30s"),
-        (["--exchanges", "1-x"], "--exchanges 1-x: '1-x' is no number or range; write it like 1-5,8"),
-        (["--exchanges", "5-1"], "--exchanges 5-1: 5-1 runs backwards; write 1-5"),
+        (["--exchanges", "1-x"], "--exchanges 1-x: '1-x' is not a number or range; write it like 1-5,8"),
+        (["--exchanges", "5-1"], "--exchanges 5-1: 5-1 is reversed; write 1-5"),
         (["--exchanges", "3-7"], "a.tape: has no exchange 5; its exchanges are 1-4"),
         (["--calls", "9"], "a.tape: has no call 9; its calls are 1-3"),
         (
             ["--from", "soon"],
-            "--from soon: is no time; write it like 90s, 1m30s or 500ms, counted from the tape's start",
+            "--from soon: is not a time; write it like 90s, 1m30s or 500ms, counted from the tape's start",
         ),
         (["--from", "9s"], "a.tape: none of its 4 exchanges is asked for; nothing was written"),
     ],
@@ -121,7 +121,7 @@ def test_out_must_be_a_place_for_a_file(run: Run, tape: Path, tmp_path: Path) ->
     code, _, err = run("cut", "a.tape", "--exchanges", "1", "-o", tmp_path)
     assert (code, err) == (2, f"wiretape: {tmp_path} is a directory: name a tape in it, such as {tmp_path}/new.tape\n")
     code, _, err = run("cut", "a.tape", "--exchanges", "1", "-o", "no/where.tape")
-    assert (code, err) == (2, "wiretape: cannot write no/where.tape: there is no directory no\n")
+    assert (code, err) == (2, "wiretape: cannot write no/where.tape: the directory no does not exist\n")
 
 
 def test_merge_keeps_an_exchange_of_both_tapes_once(run: Run, tape: Path) -> None:

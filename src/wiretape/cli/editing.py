@@ -1,4 +1,4 @@
-"""What the commands that write tapes have in common: ranges, not overwriting by mistake, passing on warnings."""
+"""Helpers of commands that write tapes: ranges, protection of existing files, warnings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wiretape.errors import UsageError
 if TYPE_CHECKING:
     from wiretape.tape.editing.edit import Edited
 
-# Its name of old is understood, too, and not shown.
+# `--out` is the former name of `--output`.
 OUT_IS_OUTPUT = {"token_normalize_func": lambda name: "output" if name == "out" else name}
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
@@ -20,15 +20,15 @@ _TIME = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ms|s|m|h)")
 
 
 def numbers(text: str, option: str) -> set[int]:
-    """`1-5,8` -> the numbers 1 to 5, and 8. An `x` before a number, as exchanges are printed, is allowed."""
+    """Return the numbers of `1-5,8`. An `x` before a number, as in a printed exchange, is allowed."""
     found: set[int] = set()
     for part in text.split(","):
         match = re.fullmatch(r"\s*x?(\d+)(?:\s*-\s*x?(\d+))?\s*", part)
         if match is None:
-            raise UsageError(f"{option} {text}: {part.strip()!r} is no number or range; write it like 1-5,8")
+            raise UsageError(f"{option} {text}: {part.strip()!r} is not a number or range; write it like 1-5,8")
         first, last = int(match[1]), int(match[2] or match[1])
         if first > last:
-            raise UsageError(f"{option} {text}: {part.strip()} runs backwards; write {last}-{first}")
+            raise UsageError(f"{option} {text}: {part.strip()} is reversed; write {last}-{first}")
         if last - first > 10_000_000:
             raise UsageError(f"{option} {text}: {part.strip()} is too long a range")
         found.update(range(first, last + 1))
@@ -36,26 +36,26 @@ def numbers(text: str, option: str) -> set[int]:
 
 
 def milliseconds(text: str, option: str) -> int:
-    """`90`, `1m30s`, `500ms` -> milliseconds; a bare number counts seconds."""
+    """Return the milliseconds of `90` (seconds), `1m30s` or `500ms`."""
     spelled = f"{text}s" if re.fullmatch(r"\d+(\.\d+)?", text) else text
     if not re.fullmatch(f"(?:{_TIME.pattern})+", spelled):
         raise UsageError(
-            f"{option} {text}: is no time; write it like 90s, 1m30s or 500ms, counted from the tape's start"
+            f"{option} {text}: is not a time; write it like 90s, 1m30s or 500ms, counted from the tape's start"
         )
     return round(sum(float(number) * _UNITS[unit] for number, unit in _TIME.findall(spelled)))
 
 
 def refuse_existing(out: Path, force: bool) -> None:
-    """Never replace a file that nobody said may be replaced."""
+    """Raise UsageError if a file exists and may not be replaced."""
     if out.is_dir():
         raise UsageError(f"{out} is a directory: name a tape in it, such as {out / 'new.tape'}")
     if out.exists() and not force:
         raise UsageError(f"{out} exists already, and nothing was written; --force replaces it")
     if not out.parent.is_dir():
-        raise UsageError(f"cannot write {out}: there is no directory {out.parent}")
+        raise UsageError(f"cannot write {out}: the directory {out.parent} does not exist")
 
 
 def warn(edited: Edited) -> None:
-    """Pass on what the reader noticed."""
+    """Print the warnings of the tapes that were read."""
     for warning in edited.warnings:
         say_warning(warning)

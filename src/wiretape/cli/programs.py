@@ -1,4 +1,4 @@
-"""Commands that run a program: what stands behind `--`, and what is printed about the program before it runs."""
+"""Helpers of commands that run a program: arguments after `--`, and notices before the program starts."""
 
 from __future__ import annotations
 

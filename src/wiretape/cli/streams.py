@@ -1,7 +1,7 @@
-"""Standard streams that are closed or broken: what wiretape prints is dropped, and its work goes on.
+"""Handles standard streams that are closed or broken: output is discarded, and the command continues.
 
-stderr is for progress and notices, so that its state never changes a tape or an exit code. stdout is for results: a
-command that cannot write them fails, except for the lines that `record` and `replay` print while they listen.
+stderr has progress and notices, so its state changes neither tapes nor exit codes. stdout has results: a command that
+cannot write them fails, except for the lines that `record` and `replay` print while they listen.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import select
 import sys
 from contextlib import suppress
 
-_PATIENCE_S = 1.0  # for a pipe that is full, if it does not block
+_PATIENCE_S = 1.0  # for a full pipe that is non-blocking
 
 
 def open_streams() -> None:
-    """Open what is closed of descriptors 0 to 2 on the null device, and make stderr ignore errors."""
+    """Open closed descriptors 0 to 2 on the null device, and make stderr ignore errors."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
-        except OSError:  # else the next file, a tape perhaps, would become the program's output
+        except OSError:  # else the next opened file, perhaps a tape, would get this descriptor
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -31,19 +31,19 @@ def open_streams() -> None:
 
 
 def ignore_stdout() -> None:
-    """Let a command go on that has something to print, and whose work is another."""
+    """Make stdout ignore errors, for commands whose purpose is not their output."""
     if sys.stdout is sys.__stdout__:
         sys.stdout = _ignoring(1, sys.stdout)
 
 
 class _Sink(io.FileIO):
-    """A descriptor whose errors are ignored."""
+    """A file descriptor whose errors are ignored."""
 
     def write(self, data: object) -> int:
         view = memoryview(data)  # type: ignore[arg-type]
         with suppress(OSError):
             written = super().write(view)
-            if written is None and select.select([], [self], [], _PATIENCE_S)[1]:  # it does not block, and is full
+            if written is None and select.select([], [self], [], _PATIENCE_S)[1]:  # non-blocking and full
                 written = super().write(view)
             if written is not None:
                 return written

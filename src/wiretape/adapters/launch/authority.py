@@ -1,4 +1,4 @@
-"""The private authority on disk: what signs for hosts, what clients are told to trust, and whether the two fit."""
+"""The private certificate authority on disk: its key, its certificate, and whether the two match."""
 
 from __future__ import annotations
 
@@ -11,56 +11,56 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 LIFETIME_S: Final = 365 * 24 * 3600
-EARLY_S: Final = 30 * 24 * 3600  # before its end it is renewed, or a warning says why it is not
+EARLY_S: Final = 30 * 24 * 3600  # so long before its end it is renewed, or a warning says why not
 KEY, CERTIFICATE = (
     "mitmproxy-ca.pem",
     "mitmproxy-ca-cert.pem",
-)  # mitmproxy's names; beside the key stands its certificate
+)  # mitmproxy's names; the first file has the key and its certificate
 ANEW: Final = "to make a new one: wiretape doctor --remove-ca"
 
 _PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
 def holds_something(path: Path) -> bool:
-    """False, too, after a maker was killed between creating a file and filling it."""
+    """True for a file with content. It is empty if its writer was killed."""
     return path.is_file() and path.stat().st_size > 0
 
 
 def signing_certificate(directory: Path) -> bytes:
-    """The certificate beside the key, as PEM. ValueError says why nothing can be signed with the two."""
+    """Return the certificate in the key's file, as PEM. Raises ValueError if the two cannot sign."""
     path = directory / KEY
     with _named(path):
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path, password=_no_password)
         found = _PEM.search(path.read_bytes())
         if found is None:
-            raise ValueError("it holds no certificate")
+            raise ValueError("it has no certificate")
     return found[0] + b"\n"
 
 
 class Validity(NamedTuple):
-    """When an authority begins and ends, in seconds since 1970."""
+    """The validity period of an authority, in seconds since 1970."""
 
     begins: float
     expires: float
 
     @property
     def renewal(self) -> float:
-        """When a start of wiretape may renew it: 30 days before it expires, or before its first year is over."""
+        """The time of its renewal: 30 days before it expires, or before its first year is over."""
         return min(self.expires, self.begins + LIFETIME_S) - EARLY_S
 
 
 def validity(directory: Path) -> Validity:
-    """How long the authority is valid. ValueError says why it cannot be used at all."""
+    """Return the authority's validity. Raises ValueError if it cannot be used."""
     signs, path = signing_certificate(directory), directory / CERTIFICATE
     with _named(path):
         found, trusted = _validity_of(path), path.read_bytes()
     if certificates(signs) != certificates(trusted):
-        raise ValueError(f"{path} is not the certificate that signs, which stands in {directory / KEY}")
+        raise ValueError(f"{path} is not the certificate of the key in {directory / KEY}")
     return found
 
 
 def trusted_in(directory: Path, files: Iterable[str | None]) -> str | None:
-    """The first of these files that holds the authority's certificate. Those of `directory` itself do not count."""
+    """Return the first file outside `directory` that has the authority's certificate."""
     ours = set(certificates((directory / CERTIFICATE).read_bytes()))
     for name in filter(None, files):
         with suppress(OSError):
@@ -71,16 +71,16 @@ def trusted_in(directory: Path, files: Iterable[str | None]) -> str | None:
 
 
 def fingerprint(directory: Path) -> str:
-    """The SHA-1 by which trust stores name the authority's certificate."""
+    """Return the SHA-1 that identifies the certificate in trust stores."""
     try:
         der = ssl.PEM_cert_to_DER_cert((directory / CERTIFICATE).read_text(encoding="ascii", errors="replace").strip())
-    except ValueError:  # it is damaged, so no store has it
+    except ValueError:  # a damaged certificate is in no store
         return "SHA1"
     return hashlib.sha1(der, usedforsecurity=False).hexdigest().upper()
 
 
 def remove(directory: Path) -> list[Path]:
-    """Remove the authority, and the files that hold its certificate. Return their paths."""
+    """Remove the authority and the files with its certificate. Return their paths."""
     globs = ("mitmproxy-*", "bundle-*.pem", "jvm-*.jks", "php-*/*.ini")
     removed = [path for glob in globs for path in directory.glob(glob)]
     for path in removed:
@@ -92,7 +92,7 @@ def remove(directory: Path) -> list[Path]:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Errors within are ValueErrors that name the file."""
+    """Turn errors in the block into a ValueError that names the file."""
     try:
         yield
     except (OSError, ValueError) as error:  # those of ssl are OSErrors
@@ -101,11 +101,11 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _no_password() -> str:
-    raise ValueError("its key has a password")  # which would be asked for on the terminal
+    raise ValueError("its key has a password")  # OpenSSL would prompt for it
 
 
 def certificates(pem: bytes) -> list[bytes]:
-    """What clients compare: the certificates themselves, however their lines end."""
+    """Return the certificates without whitespace, so that line ends do not matter in a comparison."""
     return [b"".join(found.split()) for found in _PEM.findall(pem)]
 
 
@@ -114,5 +114,5 @@ def _validity_of(certificate: Path) -> Validity:
     context.load_verify_locations(certificate)
     found = context.get_ca_certs()
     if not found:
-        raise ValueError("it holds no authority's certificate")
+        raise ValueError("it has no certificate of an authority")
     return Validity(*(ssl.cert_time_to_seconds(str(found[0][name])) for name in ("notBefore", "notAfter")))

@@ -1,6 +1,6 @@
-"""Runs a program whose output is caught: the debugger shows it, so that nothing is written over a screen.
+"""Runs a program and captures its output, which the debugger shows on its screen.
 
-Its standard input is empty, and it has a process group of its own: what is typed is for the debugger.
+The program has an empty standard input and its own process group, because the debugger reads the keyboard.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from wiretape.adapters.launch.child import CommandNotExecutable, CommandNotFound
 from wiretape.adapters.open_files import usual_limit
 
 Stream = Literal["out", "err"]
-_PATIENCE_S = 3.0  # between asking a program to end and ending it
+_PATIENCE_S = 3.0  # between SIGTERM and SIGKILL
 
 
 class CaughtProgram:
-    """`on_line` is told of each line, on threads of its own; `on_end` of the exit code, when all was read."""
+    """Calls `on_line` for each line, on two threads, and `on_end` with the exit code after the last line."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class CaughtProgram:
         self._waiting: threading.Thread | None = None
 
     def start(self) -> None:
-        """Raises UsageError where it cannot be run."""
+        """Start the program. Raises UsageError if it cannot be run."""
         program = find_command(self._argv, self._environ)
         own_group = {} if sys.platform == "win32" else {"process_group": 0}
         try:
@@ -61,7 +61,7 @@ class CaughtProgram:
         self._waiting.start()
 
     def stop(self) -> None:
-        """End it, and what it has started: asked first, made to after a while."""
+        """End the process group: with SIGTERM, and after a while with SIGKILL."""
         process = self._process
         if process is None or process.poll() is not None:
             return
@@ -95,14 +95,14 @@ class CaughtProgram:
         pumps = [pump(process.stdout, lines["out"].feed), pump(process.stderr, lines["err"].feed)]
         code = process.wait()
         for one in pumps:
-            one.join(_PATIENCE_S)  # something that it left running may hold the pipe open
+            one.join(_PATIENCE_S)  # a background process of the program may keep the pipe open
         for rest in lines.values():
             rest.close()
         self._on_end(128 - code if code < 0 else code)
 
 
 class _Lines:
-    """Cuts a stream into lines. A line that does not end is handed on at the end."""
+    """Splits a stream into lines. The last one may lack a newline."""
 
     def __init__(self, stream: str, on_line: Callable[[Stream, str], None]) -> None:
         self._stream: Stream = "out" if stream == "out" else "err"

@@ -1,4 +1,4 @@
-"""Runs a program as a child: its variables, its signals, its exit code. Knows nothing of recording or replay."""
+"""Runs a program as a child process: variables, signals, exit code, and tags in front of its output lines."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ RunProgram: TypeAlias = Callable[[Sequence[str], Mapping[str, str]], int]
 Start: TypeAlias = Callable[..., "subprocess.Popen[bytes]"]
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
-# A terminal sends these to the whole foreground process group: the child has them already.
+# A terminal sends these to the whole foreground process group, so the child gets them, too.
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT")
 _READ: Final = 65536
-_REST_S = 3.0  # what the program left running may hold its output open
+_REST_S = 3.0  # a background process of the program may keep its output open
 _PASSED_ON = (*_FROM_TERMINAL, "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGBREAK")
 
 
@@ -36,15 +36,15 @@ class CommandNotFound(UsageError):
 
 
 class CommandNotExecutable(UsageError):
-    """The program to run exists and cannot be run."""
+    """The program to run exists, but cannot be executed."""
 
     exit_code = NOT_EXECUTABLE
 
 
 def proxy_variables(port: int) -> dict[str, str]:
-    """Variables that lead every request of a child, loopback included, through a proxy on 127.0.0.1:port.
+    """Return variables that send every request of a child, also to loopback, through a proxy on 127.0.0.1:port.
 
-    Both spellings: curl reads only lower-case `http_proxy`. NO_PROXY is emptied, or loopback would go around.
+    Both spellings are set, because curl reads only `http_proxy`. NO_PROXY is emptied, because it may list loopback.
     """
     url = f"http://127.0.0.1:{port}"
     variables = {}
@@ -56,7 +56,7 @@ def proxy_variables(port: int) -> dict[str, str]:
 
 
 def find_command(argv: Sequence[str], environ: Mapping[str, str]) -> str:
-    """Where the program stands, or an error that says what is wrong with its name. Asked before anything is written."""
+    """Return the path of a program. Raises CommandNotFound or CommandNotExecutable."""
     name = argv[0]
     found = shutil.which(name, path=environ.get("PATH"))
     if found is not None:
@@ -64,7 +64,7 @@ def find_command(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     if os.path.dirname(name) and os.path.exists(name):
         what = "is a directory" if os.path.isdir(name) else "is not executable (chmod +x it?)"
         raise CommandNotExecutable(f"cannot run {name}: it {what}")
-    where = "there is no such file" if os.path.dirname(name) else "no program of that name is on the PATH"
+    where = "no such file" if os.path.dirname(name) else "no program of that name is on the PATH"
     raise CommandNotFound(f"cannot run {name}: {where}")
 
 
@@ -75,12 +75,12 @@ def run_child(
     tag: Tag | None = None,
     start: Start = subprocess.Popen,
 ) -> int:
-    """Run a program to its end and return its exit code: 128 + n where signal n ended it.
+    """Run a program to its end and return its exit code: 128 + n if signal n ended it.
 
-    `stdout`: a descriptor for what it prints, if not ours. `tag`: what marks each line of it; both streams are pipes to
-    the program then. `start`: what starts it, if not `subprocess.Popen` itself; called alike.
+    `stdout`: a descriptor for its standard output. `tag`: returns the tag of each output line; the program's streams
+    are then pipes. `start`: replaces `subprocess.Popen`, with the same arguments.
 
-    Signals sent to this process are passed on to it; this process ends only after it.
+    Signals to this process are passed on to the program; this process ends after it.
     """
     program = find_command(argv, environ)
     with _signals_passed_on() as child:
@@ -93,7 +93,7 @@ def run_child(
                     stdout=stdout if tag is None else subprocess.PIPE,
                     stderr=None if tag is None else subprocess.PIPE,
                 )
-        except FileNotFoundError as error:  # the interpreter that its first line names
+        except FileNotFoundError as error:  # the interpreter in its first line does not exist
             raise CommandNotFound(f"cannot run {argv[0]}: the interpreter in its first line was not found") from error
         except OSError as error:
             raise CommandNotExecutable(f"cannot run {argv[0]}: {error.strerror or error}") from error
@@ -113,7 +113,7 @@ def _tag_output(process: subprocess.Popen[bytes], tag: Tag, stdout: int | None) 
 
 
 class _Child:
-    """The running child and the signals that came before it ran."""
+    """The child process, and signals that arrived before it started."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -124,7 +124,7 @@ class _Child:
         if self.process is None:
             self._early.append(number)
         elif not self._terminal_sent_it_too(number):
-            with suppress(OSError):  # it has just ended, or runs as someone else: its exit code will tell
+            with suppress(OSError):  # it has just ended, or runs as another user
                 self.process.send_signal(number)
 
     def catch_up(self) -> None:
@@ -133,7 +133,7 @@ class _Child:
         self._early.clear()
 
     def _terminal_sent_it_too(self, number: int) -> bool:
-        """Ctrl-C reached the child as well, if it was a Ctrl-C. A second one is passed on whatever sent it."""
+        """True for the first Ctrl-C at a terminal, which the child has received, too. A second one is passed on."""
         if signal.Signals(number).name not in _FROM_TERMINAL or self._terminal_seen or not _in_foreground():
             return False
         self._terminal_seen = True
@@ -141,7 +141,7 @@ class _Child:
 
 
 def _in_foreground() -> bool:
-    """Whether this process group owns the terminal, so that its keys signal the child directly."""
+    """True if this process group owns the terminal, so that its keys signal the child directly."""
     if sys.platform == "win32":
         return True
     for stream in (0, 1, 2):

@@ -1,7 +1,7 @@
-"""What leads a Java virtual machine here: it reads no proxy variables, and trusts what stands in a store of its own.
+"""Options that route a Java virtual machine through wiretape: it ignores proxy variables, and has its own trust store.
 
-The store that is made holds what the machine trusted before, what every other client of this run trusts, and our CA. It
-is a JKS file, the oldest form, which every JVM reads: a count, the certificates, and a digest over all of it.
+The new store has the certificates of the machine's own store, those of this run's bundle, and wiretape's CA. It is a
+JKS file, the oldest format, which every JVM reads: a count, the certificates, and a digest over all of it.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _MAGIC: Final = 0xFEEDFEED
 _TRUSTED: Final = 2  # the tag of a certificate; 1 is a private key's
 _HEAD, _TAG, _STAMP, _LENGTH = struct.Struct(">III"), struct.Struct(">I"), struct.Struct(">Q"), struct.Struct(">I")
 _TEXT_LENGTH: Final = struct.Struct(">H")
-_PASSWORD: Final = "changeit"  # what every JVM's own store has; it guards against damage only
-_SALT: Final = b"Mighty Aphrodite"  # of the format
+_PASSWORD: Final = "changeit"  # the password of every JVM's own store; it only detects damage
+_SALT: Final = b"Mighty Aphrodite"  # defined by the format
 _PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----")
 _OWN_STORE: Final = "-Djavax.net.ssl.trustStore="
 _OWN_PASSWORD: Final = "-Djavax.net.ssl.trustStorePassword="
-_NEEDS_QUOTES: Final = re.compile(r"[\s'\"]")  # what a JVM takes for the end of an option, or for a quotation
+_NEEDS_QUOTES: Final = re.compile(r"[\s'\"]")  # characters that end an option, or begin a quotation
 _STORES: Final = ("lib/security/jssecacerts", "lib/security/cacerts", "jre/lib/security/cacerts")
 
 
-def jvm_options(led: Mapping[str, str], environ: Mapping[str, str]) -> str:
-    """The options for `led`, the variables that lead every other program: HTTPS_PROXY, SSL_CERT_FILE."""
-    proxy = urlsplit(led.get("HTTPS_PROXY", ""))
+def jvm_options(variables: Mapping[str, str], environ: Mapping[str, str]) -> str:
+    """Return the options that correspond to the variables HTTPS_PROXY and SSL_CERT_FILE of other programs."""
+    proxy = urlsplit(variables.get("HTTPS_PROXY", ""))
     options = []
     if proxy.hostname:
         for scheme in ("http", "https"):
             options += [f"-D{scheme}.proxyHost={proxy.hostname}", f"-D{scheme}.proxyPort={proxy.port}"]
-        options.append("-Dhttp.nonProxyHosts=")  # or this machine's own model servers would go around
-    bundle = led.get("SSL_CERT_FILE")
+        options.append("-Dhttp.nonProxyHosts=")  # else requests to model servers on this machine would bypass the proxy
+    bundle = variables.get("SSL_CERT_FILE")
     if bundle:
         store = _store(Path(bundle), environ) if os.path.isfile(bundle) else bundle
         options += [f"{_OWN_STORE}{store}", f"-Djavax.net.ssl.trustStorePassword={_PASSWORD}"]
@@ -55,7 +55,7 @@ def _store(bundle: Path, environ: Mapping[str, str]) -> Path:
 
 
 def pem_certificates(text: str) -> Iterator[bytes]:
-    """The certificates of a bundle, as DER. What is none is passed over, as OpenSSL does."""
+    """Yield the certificates of a bundle, as DER. Other content is skipped, as in OpenSSL."""
     for block in _PEM.findall(text):
         try:
             certificate = ssl.PEM_cert_to_DER_cert(block)
@@ -66,7 +66,7 @@ def pem_certificates(text: str) -> Iterator[bytes]:
 
 
 def own_certificates(environ: Mapping[str, str]) -> list[bytes]:
-    """What the JVM trusts by itself: the store that JAVA_TOOL_OPTIONS names, else that of the `java` that runs."""
+    """Return the JVM's own certificates: of the store in JAVA_TOOL_OPTIONS, else of the store of `java`."""
     given = _given(environ)
     passwords = (*_named(_OWN_PASSWORD, given), _PASSWORD)
     for path in _own_stores(given, environ):
@@ -78,17 +78,17 @@ def own_certificates(environ: Mapping[str, str]) -> list[bytes]:
 
 
 def _given(environ: Mapping[str, str]) -> list[str]:
-    """The options of JAVA_TOOL_OPTIONS, as a JVM takes them apart: quotations as in a shell, and no escapes."""
+    """Split JAVA_TOOL_OPTIONS as a JVM does: with quotations as in a shell, but without escapes."""
     words = shlex.shlex(environ.get("JAVA_TOOL_OPTIONS", ""), posix=True, punctuation_chars=False)
     words.whitespace_split, words.escape, words.commenters = True, "", ""
     try:
         return list(words)
-    except ValueError:  # a quotation without an end: no JVM starts with it
+    except ValueError:  # an open quotation: a JVM would not start with it
         return []
 
 
 def _named(option: str, given: Sequence[str]) -> list[str]:
-    """What an option names; the last one counts, and comes first."""
+    """Return the values of an option, the last one first, because it takes precedence."""
     return [word.removeprefix(option) for word in reversed(given) if word.startswith(option)]
 
 
@@ -102,7 +102,7 @@ def _own_stores(given: Sequence[str], environ: Mapping[str, str]) -> Iterator[Pa
 
 
 def write_store(certificates: list[bytes]) -> bytes:
-    """A JKS store of these certificates (DER)."""
+    """Return a JKS store with these DER certificates."""
     parts = [_HEAD.pack(_MAGIC, 2, len(certificates))]
     for number, certificate in enumerate(certificates):
         parts += [_TAG.pack(_TRUSTED), _text(f"wiretape-{number}"), _STAMP.pack(0), _text("X.509")]
@@ -112,7 +112,7 @@ def write_store(certificates: list[bytes]) -> bytes:
 
 
 def read_store(data: bytes, passwords: Sequence[str] = (_PASSWORD,)) -> list[bytes]:
-    """The trusted certificates of a JKS or PKCS#12 store, as DER. ValueError: it cannot be read as either."""
+    """Return the trusted certificates of a JKS or PKCS#12 store, as DER. Raises ValueError."""
     if data[:4] == _MAGIC.to_bytes(4):
         return list(_read_jks(data))
     return _read_pkcs12(data, passwords)
@@ -125,7 +125,7 @@ def _read_jks(data: bytes) -> Iterator[bytes]:
         for _ in range(count):
             (tag,) = _TAG.unpack_from(data, at)
             if tag != _TRUSTED:
-                return  # keys are none of our business, and what stands behind one is not looked for
+                return  # a private key: entries after it are not read
             at = _past_text(data, at + _TAG.size) + _STAMP.size
             at = _past_text(data, at) if version > 1 else at
             (length,) = _LENGTH.unpack_from(data, at)
@@ -141,7 +141,7 @@ def _read_pkcs12(data: bytes, passwords: Sequence[str]) -> list[bytes]:
     try:
         from cryptography.hazmat.primitives.serialization import Encoding
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
-    except ImportError:  # it comes with mitmproxy, without which no TLS is opened
+    except ImportError:  # part of the optional extra, as TLS interception is
         return []
     for password in (*(one.encode() for one in passwords), None):
         try:
@@ -149,7 +149,7 @@ def _read_pkcs12(data: bytes, passwords: Sequence[str]) -> list[bytes]:
         except ValueError:
             continue
         return [one.certificate.public_bytes(Encoding.DER) for one in held]
-    raise ValueError("no store that can be read")
+    raise ValueError("not a readable store")
 
 
 def _past_text(data: bytes, at: int) -> int:

@@ -1,7 +1,7 @@
-"""What makes clients trust the recorder's certificates: where its private CA lives, and the variables that name it.
+"""Variables that make clients trust the recorder's private CA, and the directory of that CA.
 
-Most variables *replace* a client's trusted certificates, so they get a bundle of what the user had there before and
-our CA; a few *add* to them. The CA itself is made by the recorder (mitmproxy); nothing here needs it.
+Most variables replace a client's trusted certificates, so their bundle has the user's own certificates and the CA. A
+few add to them. The recorder (mitmproxy) creates the CA.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from wiretape.errors import UsageError
 from wiretape.tape.atomic import PRIVATE, lock, private, rewrite
 
-# Variables that replace the trusted set, in the order in which a user's own value is looked for.
+# Variables that replace the trusted set
 REPLACING = (
     "SSL_CERT_FILE",  # OpenSSL, Python's ssl, httpx, Go, Rust, Bun
     "REQUESTS_CA_BUNDLE",
@@ -29,7 +29,7 @@ REPLACING = (
     "PERL_LWP_SSL_CA_FILE",
 )
 ADDING = ("NODE_EXTRA_CA_CERTS", "DENO_CERT")
-PHP_SETTINGS = "PHP_INI_SCAN_DIR"  # PHP reads no variable that names certificates: only its own settings do
+PHP_SETTINGS = "PHP_INI_SCAN_DIR"  # a directory of PHP settings, because PHP has no variable for certificates
 _SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -40,7 +40,7 @@ _LOCK_PATIENCE_S = 30.0
 
 
 def state_directory(environ: Mapping[str, str]) -> Path:
-    """Where wiretape keeps its CA, made if need be, readable by its user alone."""
+    """Return the directory of wiretape's CA. It is created if necessary, and readable only by its user."""
     if environ.get("XDG_STATE_HOME"):
         base = Path(environ["XDG_STATE_HOME"])
     elif sys.platform == "win32" and environ.get("LOCALAPPDATA"):
@@ -55,35 +55,35 @@ def state_directory(environ: Mapping[str, str]) -> Path:
             raise PermissionError(13, "Permission denied")
     except OSError as error:
         raise UsageError(
-            f"cannot keep the recorder's certificates in {directory}: {error.strerror}\n"
-            "  set XDG_STATE_HOME to a directory that can be written"
+            f"cannot store the recorder's certificates in {directory}: {error.strerror}\n"
+            "  set XDG_STATE_HOME to a writable directory"
         ) from error
     return directory
 
 
 def make_private(path: Path) -> None:
-    """Take a file or directory of this user from all others, whoever made it."""
+    """Remove the permissions of other users from a file or directory of this user."""
     if sys.platform != "win32" and path.stat().st_uid == os.geteuid() and path.stat().st_mode & 0o077:
         path.chmod(path.stat().st_mode & 0o700)
 
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold the directory's lock: makers of a CA must not race, or each would trust another's certificate."""
+    """Hold the directory's lock, so that only one process creates the CA."""
     with open(directory / "lock", "a+b", opener=private) as handle:
         deadline = time.monotonic() + _LOCK_PATIENCE_S
         while not lock(handle.fileno()):
             if time.monotonic() > deadline:
                 raise UsageError(f"another wiretape has held {directory / 'lock'} for {_LOCK_PATIENCE_S:.0f} s")
             time.sleep(0.02)
-        yield  # closing the file gives the lock back
+        yield  # closing the file releases the lock
 
 
 def trust_variables(environ: Mapping[str, str], ca: Path, directory: Path) -> dict[str, str]:
-    """Every variable that makes a client trust `ca`, beside what it trusted before. Bundles go to `directory`."""
+    """Return every variable that adds `ca` to a client's trusted certificates. Bundles are written to `directory`."""
     ours = ca.read_bytes()
     variables, own = {}, environ.get("SSL_CERT_FILE")
-    bundles: dict[str | None, str] = {}  # by the file that a variable names: most of them name none
+    bundles: dict[str | None, str] = {}  # by the file in the user's variable; most are not set
     for name in REPLACING:
         named = environ.get(name)
         if named not in bundles:
@@ -96,9 +96,9 @@ def trust_variables(environ: Mapping[str, str], ca: Path, directory: Path) -> di
 
 
 def _php_settings(environ: Mapping[str, str], bundle: str, directory: Path) -> str:
-    """Directories of PHP's settings: those that it reads anyway, and ours behind them.
+    """Return PHP's directories of settings, with ours at the end.
 
-    Its default stands as an empty one in such a list; a variable that is set to nothing names none at all.
+    An empty entry in the list stands for PHP's default. An empty variable means no directory at all.
     """
     lines = "".join(f'{name} = "{bundle}"\n' for name in ("curl.cainfo", "openssl.cafile"))
     ours = directory / f"php-{hashlib.sha256(lines.encode()).hexdigest()[:16]}"
@@ -112,7 +112,7 @@ def _php_settings(environ: Mapping[str, str], bundle: str, directory: Path) -> s
 
 
 def upstream_bundle(environ: Mapping[str, str], directory: Path) -> Path:
-    """The certificates that upstreams are checked against: whatever some client of this user would have trusted."""
+    """Return the bundle to verify upstreams with: all certificates that a client of this user would trust."""
     parts = [_contents([environ.get(name)]) for name in (*REPLACING, *ADDING)]
     if not _contents([environ.get("SSL_CERT_FILE")]):
         parts.insert(0, default_bundle())
@@ -120,7 +120,7 @@ def upstream_bundle(environ: Mapping[str, str], directory: Path) -> Path:
 
 
 def _contents(paths: Iterable[str | None]) -> bytes:
-    """The first of these files that can be read; a variable that names a missing file counts as not set."""
+    """Return the content of the first readable file. A variable with a missing file counts as not set."""
     for path in paths:
         if not path:
             continue
@@ -132,14 +132,14 @@ def _contents(paths: Iterable[str | None]) -> bytes:
 
 
 def trust_files(environ: Mapping[str, str]) -> list[str | None]:
-    """Every file from which clients of this user may take the certificates that they trust."""
+    """Return every file from which clients of this user may read trusted certificates."""
     paths = ssl.get_default_verify_paths()
     named = [environ.get(name) for name in (*REPLACING, *ADDING)]
     return [*named, paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES, _certifis()]
 
 
 def default_bundle() -> bytes:
-    """What clients trust when no variable is set: the system's certificates and certifi's, which Python clients use."""
+    """Return the default certificates of clients: the system's, and certifi's, which Python clients use."""
     paths = ssl.get_default_verify_paths()
     return b"\n".join(
         _contents(files) for files in ([paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES], [_certifis()])
@@ -155,12 +155,12 @@ def _certifis() -> str | None:
 
 
 def _bundle(parts: Iterable[bytes], directory: Path) -> Path:
-    """A file with these certificates."""
+    """Write a file with these certificates, and return its path."""
     return keep(b"\n".join(part.rstrip() + b"\n" for part in parts if part.strip()), directory, "bundle", ".pem")
 
 
 def keep(data: bytes, directory: Path, name: str, ending: str) -> Path:
-    """A file that holds this, named by its content: written once, and never changed under a reader."""
+    """Write data to a file that is named by its hash, so that a file in use never changes. Return its path."""
     path = directory / f"{name}-{hashlib.sha256(data).hexdigest()[:16]}{ending}"
     if not path.exists():
         try:

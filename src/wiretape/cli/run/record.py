@@ -1,4 +1,4 @@
-"""`wiretape record`: run a program behind the recording proxy, and say what was recorded."""
+"""`wiretape record`: run a program behind the recording proxy, and report the recording."""
 
 from __future__ import annotations
 

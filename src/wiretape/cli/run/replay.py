@@ -1,4 +1,4 @@
-"""`wiretape replay`: run a program against tapes, offline, and say what was played, drifted and missed."""
+"""`wiretape replay`: run a program against tapes, offline, and report what matched, drifted and was missed."""
 
 from __future__ import annotations
 

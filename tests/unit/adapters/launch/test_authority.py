@@ -64,7 +64,7 @@ def test_a_key_with_a_password_is_refused_and_nobody_is_asked(tmp_path: Path) ->
 def test_the_certificate_of_another_key_is_refused(tmp_path: Path) -> None:
     make_wiretapes_authority(tmp_path, 40)
     (tmp_path / CERTIFICATE).write_bytes((other(tmp_path) / CERTIFICATE).read_bytes())
-    said = f"{tmp_path / CERTIFICATE} is not the certificate that signs, which stands in {tmp_path / KEY}"
+    said = f"{tmp_path / CERTIFICATE} is not the certificate of the key in {tmp_path / KEY}"
     with pytest.raises(UsageError) as told:
         ensure_ca(tmp_path)
     assert str(told.value).splitlines()[0] == said
@@ -124,7 +124,7 @@ def test_an_authority_that_the_user_trusts_is_kept_until_it_expires_and_that_is_
     assert ensured(directory, environ, expires - 31 * DAY) == (before, [])
     after, told = ensured(directory, environ, expires - 29 * DAY)
     assert after == before
-    assert f"it is kept until then, because {bundle} has it" in told[0]
+    assert f"it is kept until then, because {bundle} contains it" in told[0]
     assert "wiretape doctor --remove-ca" in told[0]
     after, told = ensured(directory, environ, expires + 1)
     assert after != before
