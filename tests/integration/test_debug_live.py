@@ -260,7 +260,7 @@ def test_nothing_is_sent_if_the_answer_could_not_be_recorded(tmp_path: Path) -> 
     with CountingModel() as model, stage(_chats("one", url=f"{model.url}/v1"), beside) as on:
         on.play(_ask(on, "one", f"/{model.url.removeprefix('http://')}/v1/chat/completions"))
         shown = on.type_in("step", "live", "continue")
-        assert "so nothing was sent" in shown
+        assert "the request was not sent, because" in shown
         assert "call 1 is held before it is sent" in shown
         assert model.asked == []
 

@@ -78,7 +78,7 @@ def test_without_a_tape_that_is_what_is_told(project: Project) -> None:
     project.write(ONE.format('faults=["429@1"]'))
     result = project.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["there is no tape captures/test_it/test_one.tape"])
+    result.stdout.fnmatch_lines(["the tape captures/test_it/test_one.tape does not exist"])
 
 
 def test_a_recording_has_no_faults(project: Project, model: CountingModel) -> None:

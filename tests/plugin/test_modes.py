@@ -23,7 +23,7 @@ def test_by_default_nothing_is_asked_live_and_a_missing_tape_says_how_to_record_
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "there is no tape captures/test_it/test_one.tape",
+            "the tape captures/test_it/test_one.tape does not exist",
             "no call on captures/test_it/test_one.tape answers POST /v1/chat/completions",
             "*to record it: pytest test_it.py::test_one --wiretape-mode=once",
         ]
@@ -44,7 +44,7 @@ def test_without_a_tape_and_without_a_key_the_tape_is_what_is_missing(
     """)
     result = project.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["there is no tape captures/test_it/test_one.tape"])
+    result.stdout.fnmatch_lines(["the tape captures/test_it/test_one.tape does not exist"])
     result.stdout.no_fnmatch_line("*Missing credentials*")
 
 

@@ -20,5 +20,5 @@ def in_editor(text: str) -> str:
     except click.ClickException as error:
         raise UsageError(f"{error.message}: set EDITOR to the editor you want") from None
     if written is None or written.rstrip("\n") == text:
-        raise UsageError("the text was not changed in the editor, and nothing was sent")
+        raise UsageError("the text was not changed in the editor: nothing was sent")
     return written

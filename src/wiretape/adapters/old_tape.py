@@ -35,7 +35,7 @@ class OldTape:
         return bool(self._kept)
 
     def put_back(self) -> bool:
-        """Restore the tape. Return False if there was none."""
+        """Restore the tape. Return False if it did not exist."""
         for path, aside in self._kept:
             put_in_place(aside, path)
         if self._kept and journal_path(self._tape) not in dict(self._kept):

@@ -88,7 +88,7 @@ class CheckSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """`[tool.wiretape]`. By default every list is empty, and there are no limits."""
+    """`[tool.wiretape]`. By default every list is empty, and nothing is limited."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

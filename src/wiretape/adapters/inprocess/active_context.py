@@ -1,4 +1,4 @@
-"""The contexts that are open in this process, and the one that a request belongs to.
+"""The open contexts of this process, and the rules that assign a request to one of them.
 
 Patches apply to the whole process. Threads and tasks that are started inside a context belong to it. A request belongs
 to the innermost context around the code that sends it. If that is unknown (its thread was started earlier), the request
@@ -45,7 +45,7 @@ class ActiveContext:
     # of a recording context
 
     def begin_exchange(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> ExchangeRecorder | None:
-        """Begin to record a request; None if its host is not recorded."""
+        """Begin to record a request; None for hosts that are not recorded."""
         return None
 
     def begin_tool_call(self, name: str, arguments: Json) -> ToolCallRecorder | None:
@@ -237,7 +237,7 @@ def _only() -> ActiveContext | None:
     if not any(context.replays for context in contexts):
         return None  # two recordings are open: a request of neither must not be disturbed
     raise MissInterrupt(
-        f"{names} are open at once, and this thread was started in neither of them\n"
+        f"{names} are open at the same time, and this thread was started outside of them\n"
         "  start the thread inside its context, or open one context after the other"
     )
 

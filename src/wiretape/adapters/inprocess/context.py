@@ -96,7 +96,7 @@ class PatchingContext(ActiveContext):
         self.__exit__(kind, error, trace)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Run each call of the function in a context of its own."""
+        """Run each call of the function in its own context."""
         name = getattr(function, "__qualname__", None) or repr(function)
         callables: tuple[Any, ...] = (function, type(function).__call__)  # an object may have a `__call__` method
         if any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in callables):

@@ -40,7 +40,7 @@ class RecordContextOptions:
     note: str | None = None
     provenance: str | None = None
     on_exchange: Callable[[Exchange], None] | None = None
-    report_empty: bool = True  # say so if nothing was recorded
+    report_empty: bool = True  # print a notice if nothing was recorded
     on_unserved_children: Callable[[str], object] | None = None
 
 

@@ -186,7 +186,7 @@ class Replay(PatchingContext):
         if self.records_misses or any(matches(self._globs, name, port) for name in names):
             return None
         if self._globs and names & proxies():
-            return None  # the proxy leads to a host that is allowed
+            return None  # the proxy connects to a host that is allowed
         name = min(names, key=lambda one: (is_address(one), one)) if is_address(host) else host
         where = name if port is None else f"{name}:{port}"
         message = _unpatched(where, name, self.session.names)

@@ -18,7 +18,7 @@ _AWS_FILES: Final = (
 
 
 class DummyKeys:
-    """Sets dummy keys in an environment while replays need them. Several replays may be open at once."""
+    """Sets dummy keys in an environment while replays need them. Several replays may be open at the same time."""
 
     def __init__(self, environ: MutableMapping[str, str]) -> None:
         self._environ = environ

@@ -1,7 +1,7 @@
 """Watches and blocks connections of Python's sockets, also those of libraries that wiretape does not patch.
 
 Only internet sockets are watched, including loopback; UNIX sockets, pipes and socket pairs are not. Open connections
-stay open. Sockets that Python's `socket` module does not create are not seen.
+stay open. Only sockets of Python's `socket` module are seen.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SocketWatch:
         self._exempt = threading.local()
 
     def check(self, host: str, port: int | None) -> None:
-        """Raise NetworkRefused if a host is blocked. `port`: None for a look-up that names no port."""
+        """Raise NetworkRefused if a host is blocked. `port`: None for a look-up of the host alone."""
         raise NotImplementedError
 
     def may_look_up(self, address: str) -> bool:
@@ -167,7 +167,7 @@ class NetworkGuard(SocketWatch):
     """Blocks connections while it is entered. `allowed`: globs over the host, or over host:port.
 
     `providers_only`: block only known model providers. `explain`: makes the error message from `host:port`. `refused`
-    remembers what was blocked, as programs may hide the error.
+    remembers the blocked hosts, as programs may hide the error.
     """
 
     def __init__(self, allowed: Sequence[str], explain: Callable[[str], str], providers_only: bool = False) -> None:

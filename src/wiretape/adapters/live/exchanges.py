@@ -50,7 +50,7 @@ class LiveExchanges:
 
 
 def answered(opened: Exchange, outcome: Outcome, at: int) -> Exchange:
-    """The exchange with the outcome of a replay, whose stream arrives at once."""
+    """The exchange with the outcome of a replay, whose stream arrives without pauses."""
     match outcome:
         case Answer(exchange=recorded) | Injected(exchange=recorded):
             response = recorded.response

@@ -60,5 +60,5 @@ class LiveTape:
                 on_trouble=self._on_trouble,
             )
         except TapeError as error:
-            raise UsageError(f"the answer could not be recorded, so nothing was sent: {error}") from None
+            raise UsageError(f"the request was not sent, because its answer could not be recorded: {error}") from None
         return self._recorder

@@ -1,4 +1,4 @@
-"""The `wiretape` fixture: a test's tape, and what was played from it or recorded on it so far."""
+"""The `wiretape` fixture: a test's tape, and the exchanges that were played or recorded so far."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Wiretape:
         return _Turns(self.stats.turns)
 
     def __repr__(self) -> str:
-        """Shown by pytest beside a failed assertion."""
+        """Shown by pytest with a failed assertion."""
         return f"<wiretape {shown(self.tape)}, {'recording' if self.recording else f'mode {self.mode}'}>"
 
     def environ(self) -> dict[str, str]:
@@ -237,7 +237,7 @@ class Wiretape:
 
     @property
     def tape_warnings(self) -> Sequence[str]:
-        """What is missing on the tape."""
+        """The warnings of the tape: missing data."""
         return self._replay.session.tapes[0].warnings if self._replay is not None else ()
 
     @property
@@ -271,7 +271,7 @@ class Wiretape:
         return UpdateWithChildren((self._read(),), made, self._record)
 
     def _read(self) -> Tape:
-        """The tape. One that does not exist is empty: a test without calls needs none."""
+        """The tape; empty if it does not exist, as a test without calls needs no tape."""
         if self._exists:
             return read_tape(shown(self.tape))
         header = Header(wiretape=VERSION, started=datetime.now(UTC), recorder=f"wiretape {__version__}")

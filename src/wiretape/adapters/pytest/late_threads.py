@@ -103,7 +103,7 @@ class LateThreads:
             apply_patches()
 
     def here(self) -> LateContext | None:
-        """The context of a late call; None if the caller belongs to no test, or to one that has not ended."""
+        """The context of a late call; None if the test of the caller is unknown, or still runs."""
         origin = ORIGINS.here()
         if origin is None or not origin.is_over:
             return None

@@ -32,7 +32,7 @@ _LISTS = ("faults", "mask", "hosts", "allow_hosts")
 
 
 class Mode(StrEnum):
-    """Where the answers of a test come from, and what is recorded."""
+    """The source of a test's answers, and the calls that are recorded."""
 
     NONE = "none"  # from the tape only
     ONCE = "once"  # from the tape; live and recorded if the tape does not exist

@@ -59,7 +59,7 @@ class TapedTest:
         except OSError as error:
             text = (
                 f"{tape} cannot be recorded: {error.strerror or error} ({error.filename})\n"
-                "  a recording is made beside the tape: make that directory writable, or name another\n"
+                "  the recording is written to the same directory: make it writable, or name another\n"
                 "  (wiretape_dir in the configuration of pytest)"
             )
             raise pytest.fail.Exception(text, pytrace=False) from None
@@ -77,7 +77,7 @@ class TapedTest:
             self._fail(refused, error)
         if self.wiretape.is_missing:
             tape, command = shown(self.wiretape.tape), self._fixes.command("once")
-            error.add_note(f"there is no tape {tape}; to record it: {command}")
+            error.add_note(f"the tape {tape} does not exist; to record it: {command}")
         for warning in self.wiretape.tape_warnings[:_MOST_MISSES]:  # an incomplete answer ends as its recording did
             error.add_note(f"the tape is incomplete: {warning}\n  to fix it: {self._fixes.updating()}")
 
@@ -112,7 +112,7 @@ class TapedTest:
         if not misses:
             return []
         tape = self.wiretape.tape
-        first = f"there is no tape {shown(tape)}" if self.wiretape.is_missing else headline(misses[0], tape.name)
+        first = f"the tape {shown(tape)} does not exist" if self.wiretape.is_missing else headline(misses[0], tape.name)
         lines = [first] if first else []
         if len(misses) > 1:
             lines.append(f"{len(misses)} requests had no recorded answer")
@@ -137,7 +137,7 @@ class TapedTest:
         return [self._fixes.of_refusal(where) for where in refused]
 
     def _unused_faults(self) -> list[str]:
-        """A test of a fault has tested nothing if the fault was not injected. Live calls get no faults."""
+        """Lines about faults that were not injected: the test has not tested them. Live calls get no faults."""
         if self.wiretape.new_exchanges:
             return []
         faults = ", ".join(self.wiretape.report.not_injected)
@@ -222,7 +222,7 @@ class TapedTest:
         """Mode `update`: drop the calls that are left over, unless other tests use the tape."""
         wiretape, users = self.wiretape, self._fixes.users
         session, updated = wiretape.update_session, wiretape.updated_tape
-        if session is None or updated is None:  # there was no tape
+        if session is None or updated is None:  # the tape did not exist
             if wiretape.new_exchanges:
                 self._keep(made)
                 self.updated = first_recording(wiretape.tape, users)

@@ -47,6 +47,6 @@ class SetupGuard:
     def _refusal(self, host: str) -> str:
         return (
             f"{host} was called before the tape of {self._test} was open, by a fixture of a wider scope\n"
-            "  give that fixture the scope of the test, or a tape of its own:\n"
+            "  give that fixture the scope of the test, or its own tape:\n"
             '  wiretape.replay("captures/fixture.tape"); or allow the host with allow_hosts'
         )

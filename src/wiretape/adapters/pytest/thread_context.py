@@ -1,6 +1,6 @@
 """Finds the test that started the running code: its threads, its tasks, and work that it submitted to thread pools.
 
-Threads and tasks may outlive their test. Those that start while no test has an open tape belong to no test.
+Threads and tasks may outlive their test. Those that start before or between tests with a tape belong to no test.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class TapePlacement:
     def keep(self, staged: StagedRecording, *, merge: bool) -> Tape | None:
         """Replace the tape with a recording. `merge`: keep the exchanges that answer none of its requests.
 
-        Return the old tape with the exchanges that were dropped; None if there are none.
+        Return the old tape with the exchanges that were dropped; None if nothing was dropped.
         """
         with _turn(self._turns):
             if merge or _identity(self._tape) != self._before:
@@ -71,7 +71,7 @@ class TapePlacement:
 
 
 def left_of(old: Tape, new: Tape) -> Tape | None:
-    """The old tape with the exchanges that answer no request of the new one; None if there are none."""
+    """The old tape with the exchanges that answer no request of the new one; None if all answer."""
     left = unasked(old, new.exchanges)
     return replace(old, exchanges=left) if left else None
 

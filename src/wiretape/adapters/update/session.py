@@ -35,7 +35,7 @@ class UpdateSession:
     def answer(self, request: LiveRequest) -> Answer | Injected | None:
         """The recorded answer; None: call the request live.
 
-        An answer that the recorder did not receive completely is not used: it would stay broken on the new tape.
+        An answer whose recording is incomplete is ignored: it would stay broken on the new tape.
         """
         with self._lock:
             outcome = self.session.answer(request)
@@ -68,7 +68,7 @@ class UpdateSession:
         return played.answer
 
     def note_live_call(self, number: int) -> None:
-        """A live call began; the recorder gave it this number."""
+        """A live call began with this exchange number."""
         with self._lock:
             self._order.append((False, number))
 
@@ -124,8 +124,8 @@ class UpdateSession:
 def sent_by_tools(exchanges: Sequence[Exchange], kept: Collection[int]) -> list[int]:
     """The numbers of exchanges that the `kept` tool calls sent while they ran.
 
-    A tape does not say who sent a request. An exchange that began while a tool ran was sent by the tool, or by another
-    task of the program: by another task if its thread also has calls that began while no tool ran.
+    A tape does not record the sender of a request. An exchange that began while a tool ran was sent by the tool, or by
+    another task of the program: by another task if its thread also has calls that began while no tool ran.
     """
     tools = [one for one in exchanges if is_tool_exchange(one)]
     running = [tool for tool in tools if tool.number in kept]

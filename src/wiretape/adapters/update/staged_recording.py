@@ -1,4 +1,4 @@
-"""A recording that is made beside its tape, and replaces the tape when the test or the program has succeeded."""
+"""A recording next to its tape, which replaces the tape when the test or the program has succeeded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tape_exists(tape: Path) -> bool:
 
 
 class StagedRecording:
-    """The file `.NAME.PID.new` beside a tape. `goes_on`: it starts as a copy of the tape."""
+    """The file `.NAME.PID.new` in the directory of a tape. `goes_on`: it starts as a copy of the tape."""
 
     def __init__(self, tape: Path, goes_on: bool) -> None:
         ending = ".zst" if tape.suffix == ".zst" else ""

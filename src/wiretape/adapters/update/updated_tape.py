@@ -51,7 +51,7 @@ class UpdatedTape:
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """The exchanges of the test, as a tape of its own would have them."""
+        """The exchanges of the test, numbered as on a new tape."""
         return spliced(self.old.exchanges, self.entries)
 
     @property

@@ -15,7 +15,7 @@ from wiretape.matching.sockets.playing import SocketPlay
 from wiretape.matching.values import Answer
 from wiretape.model.http import Ended
 from wiretape.tape.editing.splice import Fresh, Kept
-from wiretape.views.replay.update import Updated, update_view
+from wiretape.views.replay.update import UpdateSummary, update_view
 
 
 @pytest.mark.parametrize("ended", [None, Ended.RECORDER_STOPPED])
@@ -28,7 +28,7 @@ def test_an_answer_that_its_recorder_lost_is_called_live(ended: Ended | None) ->
     (missed,) = update_session.session.misses
     assert (missed.reason, missed.message) == ("not playable", "call 1 would answer, but its recording is incomplete")
     said = Console(width=80, file=io.StringIO())
-    said.print(update_view(Updated(update_session.session.report(), [missed], 1, "updated t.tape", written=True)))
+    said.print(update_view(UpdateSummary(update_session.session.report(), [missed], 1, "updated t.tape", written=True)))
     assert said.file.getvalue() == (  # type: ignore[attr-defined]
         "  kept        0 calls\n"
         "  called live 1 exchange, recorded anew\n"

@@ -1,6 +1,6 @@
 """The private parts of other libraries that the patches use.
 
-Users install these libraries in versions of their own. So each part is checked when it is used, and a missing one
+Users choose the versions of these libraries. So each part is checked when it is used, and a missing one
 raises UsageError with the installed version and a version that has it.
 """
 

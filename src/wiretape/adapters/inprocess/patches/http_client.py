@@ -1,6 +1,6 @@
 """The patch of `http.client`, and so of `urllib.request`, `xmlrpc.client`, httplib2 and other libraries on top of it.
 
-Connections are reused, so each request is routed on its own: a recorded one is tapped, a replayed one gets a socket in
+Connections are reused, so each request is routed separately: a recorded one is tapped, a replayed one gets a socket in
 memory. urllib3 also uses `http.client`, but has its own patch. httplib2 connects with a method of its own, before it
 sends a request: that method is patched, too.
 """
@@ -46,7 +46,7 @@ class _RequestSockets(NamedTuple):
 
 
 class _NoSocket:
-    """The socket of a connection that was opened before its first request. Each request gets a socket of its own."""
+    """The socket of a connection that was opened before its first request. Each request gets its own socket."""
 
     def sendall(self, data: Any) -> None:
         raise ConnectionResetError(errno.ECONNRESET, "this connection was opened in a replay that has ended")
@@ -67,7 +67,7 @@ def _connect(original: Callable[[Any], None]) -> Callable[[Any], None]:
         if route is None or route.replaying is None:
             original(conn)
         else:
-            conn.sock = _NoSocket()  # no connection, and no tunnel
+            conn.sock = _NoSocket()  # a replay opens no connection
 
     return connect
 

@@ -1,6 +1,6 @@
 """Applies and removes the patches of the HTTP libraries that a program imports, now or later.
 
-A library that the program does not import is not imported here either.
+Only libraries that the program imports are patched.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _apply(patch: Patch) -> _Applied:
 
 
 def _wraps(found: Any, ours: Any) -> bool:
-    """True if a wrapper leads to ours, as far as its parts are visible."""
+    """True if a wrapper calls ours, as far as its parts are visible."""
     left, seen = [found], set[int]()
     while left:
         one = left.pop()

@@ -81,7 +81,7 @@ def _netloc(pool: Any) -> str:
 
 
 def _tap(conn: Any, tap: ExchangeTap) -> None:
-    """ExchangeTap a connection: now, or as soon as it is connected."""
+    """Tap a connection: now, or right after it connects."""
     if conn.sock is not None:
         conn.sock = TappedSocket(untapped(conn.sock), tap)
         return

@@ -1,7 +1,7 @@
 """Wrapped tools in a program that `wiretape record` or `wiretape replay` started: they call it over HTTP on loopback.
 
 A variable in the environment of the program holds the address, see `tool_route`. If a recorder is unreachable, the tool
-runs unrecorded, and a notice says so once. If a replay is unreachable, the call is a miss, and the tool does not run.
+runs unrecorded, and a notice is printed once. If a replay is unreachable, the call is a miss: the tool does not run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HEADERS: Final = {"content-type": JSON}
 
 
 def parent_process() -> ParentProcess | None:
-    """The wiretape process that started this program; None if there is none, or if it is this process.
+    """The wiretape process that started this program; None without one, or if it is this process.
 
     Raises MissError if the variable announces a replay without an address.
     """

@@ -46,7 +46,7 @@ class ToolStub:
         self._returns = returns
 
     def __call__(self, arguments_: Any = None, /, **named: Any) -> Any:
-        """Takes the arguments by name, or as one object, as models give them."""
+        """Takes the arguments by name, or as one object, as in a tool call."""
         given = {**(arguments_ or {}), **named} if arguments_ is None or isinstance(arguments_, dict) else arguments_
         as_json = arguments(given) if isinstance(given, dict) else given
         return returned(self._look(self.__name__, as_json), self._returns)

@@ -148,7 +148,7 @@ def _command(arguments: Collection[str], mode: str) -> str:
 
 
 def unanswered(fresh: Sequence[Exchange], recorded: Sequence[Exchange]) -> list[str]:
-    """Lines about live calls that failed for want of a connection or a key. `recorded`: the exchanges of the tape."""
+    """Lines about live calls that failed: connection or API key. `recorded`: the exchanges of the tape."""
     found = Counter(failure for exchange in fresh if (failure := _failure(exchange)) is not None)
     lines = []
     for (what, base, why, advice), times in found.most_common(_MOST_UNANSWERED):

@@ -105,7 +105,7 @@ class Summary:
     def ended(self, item: pytest.Item) -> None:
         self._running.pop(item.nodeid, None)
 
-    # -- who uses a tape ---------------------------------------------------------------------------------------------
+    # -- tests of a tape ----------------------------------------------------------------------------------------------
 
     def users_of(self, item: pytest.Item, tape: Path) -> Users | None:
         """The tests that use a tape; None if only this test uses it."""
@@ -150,7 +150,7 @@ class Summary:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """A worker of xdist starts, perhaps to replace one that died."""
+        """A worker of xdist starts, perhaps to replace a crashed worker."""
         node.workerinput[_WORKER] = self._began
 
     @pytest.hookimpl(trylast=True)  # after the teardown of session fixtures

@@ -90,7 +90,7 @@ def finish_updates(tests: Mapping[str, TapeUpdate], settings: Settings) -> list[
 
 
 def _finish(tape: Path, tests: Mapping[str, TapeUpdate], settings: Settings) -> Iterator[str]:
-    """The lines about one tape; none if the tape was not changed."""
+    """The lines about one tape; empty if it was not changed."""
     fresh = sum(one["fresh"] for one in tests.values())
     kept = max(one["kept"] for one in tests.values())
     dropped = [name for one in tests.values() for name in one["dropped"]]
@@ -132,7 +132,7 @@ def _left_by_all(tests: Mapping[str, TapeUpdate]) -> Counter[str]:
 
 
 def _why_kept(tests: Mapping[str, TapeUpdate]) -> str:
-    """Why a test outside of these may need the calls that they left; empty if there is no such test."""
+    """Why a test outside of these may need the calls that they left; empty if all tests of the tape are known."""
     missing = sorted({user for one in tests.values() for user in one["users"]} - set(tests))
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
