@@ -1,4 +1,4 @@
-"""The debugger on a run of 1,000 calls: how long it takes to open, and to draw a step, forward and back.
+"""The debugger on a run of 1,000 calls: the time to open it, and to draw a step forward and back.
 
 Targets: open in under a second, each step in under 50 ms, in line mode and on the screen. Times are CPU of the
 thread that draws: a shared machine's clock says little. Findings are computed concurrently in a thread.

@@ -1,4 +1,4 @@
-"""How fast recorded answers are found: calls per second in a loop of growing history, as ratios to parsing alone.
+"""The speed of matching: calls per second in a loop of growing history, as ratios to parsing alone.
 
     python tests/benchmarks/bench_replay.py [CALLS …]
 

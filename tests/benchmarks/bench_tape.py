@@ -1,4 +1,4 @@
-"""How much a tape costs: writing and loading a loop of growing history, as ratios against the bytes on the wire.
+"""The cost of a tape: writing and loading a loop of growing history, as ratios to the bytes on the wire.
 
 A loop of 200 calls (20 kB system prompt, 30 tools, 1.2 kB a step; about 40 MB on the wire), once with plain answers,
 once with streamed ones (four characters a delta). Times are CPU times, so that other work on the machine counts little.

@@ -1,4 +1,4 @@
-"""What decoding costs, as ratios against `orjson.loads` of the same bytes.
+"""The cost of decoding, as ratios to `orjson.loads` of the same bytes.
 
 For each format: a call that is all new, and call 200 of a loop whose history was seen before, against the same call
 without that history. A call is what an agent's first one is: a long prompt, 20 tools, a question (20 KB), and an

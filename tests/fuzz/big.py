@@ -1,4 +1,4 @@
-"""Bodies of 50 MB and of hostile shapes: each format decodes each in bounded time and memory, or fails to.
+"""Bodies of 50 MB and of hostile shapes: each format decodes each in bounded time and memory, or fails.
 
 Every case runs in a separate process, to measure its peak memory.
 """

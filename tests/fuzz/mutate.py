@@ -1,4 +1,4 @@
-"""Strange versions of good traffic: bytes changed at random, and JSON whose members are not what they should be.
+"""Strange versions of good traffic: randomly changed bytes, and JSON with unexpected members.
 
 Every function takes its `random.Random`, so that a seed gives the same input again.
 """

@@ -1,4 +1,4 @@
-"""Good traffic to start from: hand-made exchanges of every format, recorded ones where they are there, and tapes."""
+"""Good traffic to start from: handmade exchanges of every format, recorded ones if available, and tapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The captured programs, run again from their tapes: offline, on a later day, and with a tool that changed its mind."""
+"""The captured programs, replayed from their tapes: offline, on a later day, and with a changed tool."""
 
 from __future__ import annotations
 

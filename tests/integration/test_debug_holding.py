@@ -1,4 +1,4 @@
-"""Calls that wait while they are recorded: their clients see life, and WebSockets wait in order."""
+"""Calls held while they are recorded: clients get keep-alives, and WebSockets are held in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program at work under the debugger: held calls, what a person decides of them, and what the program gets."""
+"""A running program under the debugger: held calls, decisions about them, and the answers the program gets."""
 
 from __future__ import annotations
 

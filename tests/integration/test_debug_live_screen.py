@@ -1,4 +1,4 @@
-"""The debugger's screen with a program at work: keys in, characters out, and what the program gets."""
+"""The debugger's screen with a running program: keys in, characters out, and the answers the program gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that is recorded under the debugger: what it gets is what the tape has, and what nothing holds flows on."""
+"""A program recorded under the debugger: it gets what the tape contains, and calls that nothing holds flow."""
 
 from __future__ import annotations
 

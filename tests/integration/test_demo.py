@@ -1,4 +1,4 @@
-"""`wiretape demo`, as a person runs it, and on a machine that cannot record."""
+"""`wiretape demo`, with the recorder and on a machine without it."""
 
 from __future__ import annotations
 

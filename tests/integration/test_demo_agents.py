@@ -1,4 +1,4 @@
-"""The demo's agents against the scripted upstream, nothing in between: each is a program that works on its own."""
+"""The demo's agents against the scripted upstream, without wiretape in between."""
 
 from __future__ import annotations
 

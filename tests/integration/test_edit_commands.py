@@ -1,4 +1,4 @@
-"""`wiretape redact`, `cut` and `merge` as a person uses them."""
+"""The commands `wiretape redact`, `cut` and `merge`."""
 
 from __future__ import annotations
 

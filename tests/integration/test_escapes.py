@@ -1,4 +1,4 @@
-"""The short form of the campaign that tries every way out of a replay (tests/torture/escapes.py)."""
+"""A short run of the campaign that tries every way out of a replay (tests/torture/escapes.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No secret of a live request, the environment or the command line is printed anywhere by a replay."""
+"""A replay prints no secret of a live request, the environment or the command line."""
 
 from __future__ import annotations
 

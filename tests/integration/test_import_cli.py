@@ -1,4 +1,4 @@
-"""`wiretape import` and `wiretape export` as a person runs them."""
+"""The commands `wiretape import` and `wiretape export`."""
 
 from __future__ import annotations
 

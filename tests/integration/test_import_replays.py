@@ -1,4 +1,4 @@
-"""A cassette becomes a tape, and the SDK that made the cassette is answered from it, offline.
+"""A cassette becomes a tape, and replays offline for the SDK that recorded the cassette.
 
 To add an SDK, add a line to `CASES`: the archive, the cassette, and the client.
 """

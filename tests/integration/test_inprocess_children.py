@@ -1,4 +1,5 @@
-"""Child processes of a replay in process are answered from its tape or refused; those of a recording are left alone."""
+"""Child processes of an in-process replay get answers from its tape or errors; those of a recording are not
+affected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""aiohttp, requests and urllib3 in process: whole answers and streams, recorded and replayed, across all doors."""
+"""aiohttp, requests and urllib3 in process: answers and streams, recorded and replayed across libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In process: misses, cuts, cancellations, concurrency and nesting, as programs and their SDKs live through them."""
+"""In process: misses, cuts, cancellation, concurrency and nesting, as programs and their SDKs see them."""
 
 from __future__ import annotations
 

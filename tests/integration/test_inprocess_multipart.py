@@ -1,4 +1,4 @@
-"""Forms through the doors in process: recorded whole, and compared part by part, whatever their boundary."""
+"""Multipart forms in process: recorded whole, and compared part by part with any boundary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WebSockets in process: httpx2's, websockets' and aiohttp's, recorded and played back, closes too."""
+"""WebSockets in process, of httpx2, websockets and aiohttp: recorded and replayed with their closes."""
 
 from __future__ import annotations
 

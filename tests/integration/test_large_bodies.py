@@ -1,4 +1,4 @@
-"""A large body through the recorder: it is whole on the tape, and the proxy's event loop does little for it.
+"""A large body through the recorder is complete on the tape and costs the proxy's event loop little.
 
 What the loop does at a time is measured in CPU time of its thread, which does not depend on how busy the machine is.
 """

@@ -1,4 +1,4 @@
-"""Git merges tapes exchange by exchange with `wiretape merge-driver`: real repositories, real merges and rebases."""
+"""`wiretape merge-driver` merges tapes exchange by exchange, in real repositories."""
 
 from __future__ import annotations
 

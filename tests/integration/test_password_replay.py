@@ -1,4 +1,4 @@
-"""A password that the model chooses reaches the replayed tool as it was, unless the user wants it replaced."""
+"""A password chosen by the model reaches the replayed tool unchanged, unless the user wants it replaced."""
 
 from __future__ import annotations
 

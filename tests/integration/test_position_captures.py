@@ -1,4 +1,4 @@
-"""Tier `position` on recorded runs of real agents whose every word is changed: each call gets its own answer."""
+"""Tier `position` on recorded runs of real agents with every word changed: each call gets its own answer."""
 
 from __future__ import annotations
 

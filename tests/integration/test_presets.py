@@ -1,4 +1,4 @@
-"""Programs that read base URLs as well-known clients do, recorded and replayed as a person would: nothing set by hand.
+"""Programs that read base URLs as well-known clients do, recorded and replayed without manual settings.
 
 The clients themselves are run by `make clients`.
 """

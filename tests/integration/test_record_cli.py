@@ -1,4 +1,4 @@
-"""`wiretape record` as a person runs it: a process, real SDKs, signals, and the tape that is left."""
+"""The command `wiretape record`: processes, real SDKs, signals, and the resulting tape."""
 
 from __future__ import annotations
 

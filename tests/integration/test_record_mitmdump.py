@@ -1,4 +1,4 @@
-"""wiretape as a script of a mitmproxy that someone runs already."""
+"""wiretape as a script of a mitmproxy that is running already."""
 
 from __future__ import annotations
 

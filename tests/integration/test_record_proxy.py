@@ -1,4 +1,4 @@
-"""The recording proxy in front of a scripted upstream: what the client gets, and what the recorder hears."""
+"""The recording proxy in front of a scripted upstream: what the client and the recorder get."""
 
 from __future__ import annotations
 

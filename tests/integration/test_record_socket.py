@@ -1,4 +1,4 @@
-"""A client that speaks the Responses API over one long WebSocket, through `wiretape record`."""
+"""A client of the Responses API over one long WebSocket, through `wiretape record`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recording proxy and TLS: opened for hosts that are recorded, untouched for others, checked towards upstreams."""
+"""The recording proxy and TLS: intercepted for recorded hosts, tunnelled for others, verified towards upstreams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recording proxy behind a company's proxy: out through it, except where NO_PROXY says."""
+"""The recording proxy behind a corporate proxy, with NO_PROXY."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short form of two campaigns: canaries in every promised place, and harmless strings that stay."""
+"""Short runs of two campaigns: canaries in every promised place, and harmless strings that stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wiretape replay` as a person runs it: exit codes, the summary, serving without a program, clear errors."""
+"""The command `wiretape replay`: exit codes, the summary, serving without a program, errors."""
 
 from __future__ import annotations
 

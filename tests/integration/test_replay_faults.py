@@ -1,4 +1,4 @@
-"""Injected faults and recorded failures as real SDKs meet them: what they raise, how often they ask, what they get.
+"""Injected faults and recorded failures with real SDKs: exceptions, retries and answers.
 
 Pauses end when the client leaves, and happen only where a fault requires them.
 """

@@ -1,4 +1,4 @@
-"""Ollama's own SDK against a replay: plain answers, streams, a loop with a tool, a miss, and the door that it finds."""
+"""Ollama's own SDK against a replay: plain answers, streams, a loop with a tool, a miss, and finding the server."""
 
 from __future__ import annotations
 

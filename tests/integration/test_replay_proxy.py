@@ -1,4 +1,4 @@
-"""A replay that opens TLS: programs that insist on their provider's own address are answered there, from the tape.
+"""A replay that intercepts TLS: programs that insist on their provider's address are answered from the tape.
 
 HTTP/1.1, HTTP/2 and WebSockets inside tunnels; pauses, faults, misses and strays as at the replay server.
 """

@@ -1,4 +1,4 @@
-"""WebSockets at the replay server: recorded ones are played message by message, closes and misses too."""
+"""WebSockets at the replay server: recorded ones are replayed message by message, with closes and misses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wiretape rerun` against itself and against live endpoints on loopback: the table, JSON, exit codes, a new tape."""
+"""`wiretape rerun` against itself and against endpoints on loopback: the table, JSON, exit codes, a new tape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop with a model and a tool: recorded, replayed without either, also from tapes that know no wrapped tools."""
+"""A loop with a model and a tool: recorded, then replayed without either, also from tapes without wrapped tools."""
 
 from __future__ import annotations
 

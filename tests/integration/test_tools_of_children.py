@@ -1,4 +1,5 @@
-"""Wrapped tools of programs that the command line starts: `record` records them, `replay` answers, and none runs."""
+"""Wrapped tools in programs that the command line starts: `record` records them, `replay` answers without running
+them."""
 
 from __future__ import annotations
 

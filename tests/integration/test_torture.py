@@ -1,4 +1,4 @@
-"""The short forms of the campaigns that try to lose calls."""
+"""Short runs of the campaigns that try to lose calls."""
 
 from __future__ import annotations
 

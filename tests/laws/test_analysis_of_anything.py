@@ -1,4 +1,4 @@
-"""Whatever calls a tape holds, the analysis places every one of them, and its figures agree with one another."""
+"""The analysis places every call of any tape, and its figures agree with one another."""
 
 from __future__ import annotations
 

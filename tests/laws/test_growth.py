@@ -1,4 +1,4 @@
-"""A grown request, decoded, is the history, then the answer, then what the tools and the user said: in every format."""
+"""A built next request decodes to the history, the answer, and the new results and user messages, in every format."""
 
 from __future__ import annotations
 

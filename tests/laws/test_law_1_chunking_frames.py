@@ -1,4 +1,4 @@
-"""Law 1, for frames: chunking never changes how a stream is split, and nothing is dropped."""
+"""Law 1, for frames: chunking never changes how a stream is split, and loses nothing."""
 
 from __future__ import annotations
 

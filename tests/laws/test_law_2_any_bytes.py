@@ -1,4 +1,4 @@
-"""Law 2: any bytes decode to blocks, errors or unknown blocks: nothing crashes, nothing is dropped."""
+"""Law 2: any bytes decode to blocks, errors or unknown blocks, without a crash or a loss."""
 
 from __future__ import annotations
 

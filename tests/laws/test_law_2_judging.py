@@ -1,4 +1,4 @@
-"""Law 2, further up: lint, budgets, totals and the comparison make something of any calls, and never fail."""
+"""Law 2 for the analysis: lint, budgets, totals and the comparison accept any calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Law 4 at the doors that open TLS: the recorder in front of a replay gives the recording again.
+"""Law 4 through intercepted TLS: recording a replay through both proxies gives the recording again.
 
 Every capture, as if recorded from a TLS host, and a WebSocket: one process replays it through its proxy, and another
 records it with that proxy as its upstream.

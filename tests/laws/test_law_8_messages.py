@@ -1,4 +1,4 @@
-"""Law 8, for agents that talk to one another: whatever the order of calls, each message leads from and to its own call.
+"""Law 8, for messages between agents: each message links its own calls, in any order of calls.
 
 A parent starts subagents, queues messages for them, and gets their reports and last messages, each in its own turn.
 The same plan is played with other times; the links are always those of the plan.

@@ -1,4 +1,4 @@
-"""Law 8: when a subagent's reports reach its parent does not decide whether the parent's run replays."""
+"""Law 8: the parent's run replays whenever its subagent's reports arrive."""
 
 from __future__ import annotations
 

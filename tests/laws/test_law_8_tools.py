@@ -1,4 +1,4 @@
-"""Law 8 for tools: what each call is answered does not depend on the order in which they ask."""
+"""Law 8 for tools: the answer of each call does not depend on the order of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Law 9 for commands: what a command does for a tape is proportional to the tape, whatever there is much of on it.
+"""Law 9 for commands: the work of a command is proportional to the tape, for tapes of any shape.
 
 Work is counted in calls of functions (Python's and C's), so a busy machine changes nothing. `tests.torture.growth`
 measures every command on every shape in CPU time, where loops inside C are seen, too.

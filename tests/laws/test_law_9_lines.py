@@ -1,4 +1,4 @@
-"""Law 9 for lines: whatever is wrapped or cut to a width ends, loses no character, and costs what the text is long."""
+"""Law 9 for lines: wrapping and cutting any text ends, keeps every character, and is linear."""
 
 from __future__ import annotations
 

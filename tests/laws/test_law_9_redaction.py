@@ -1,4 +1,4 @@
-"""Law 9 for redaction: a text costs what it is long, also if it consists of nothing but different secrets."""
+"""Law 9 for redaction: linear in the text, even if it consists of different secrets only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Law 9 for regular expressions: each one of the source takes time linear in the text, whatever the text is."""
+"""Law 9 for regular expressions: every expression of the source takes linear time on any text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A short form of the campaign `mutations`: the same tapes, mutators and commands, a few of each."""
+"""A short run of the campaign `mutations`: the same tapes, mutators and commands, a few of each."""
 
 from __future__ import annotations
 

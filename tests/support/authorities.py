@@ -1,4 +1,4 @@
-"""Wiretape's private authority as mitmproxy leaves it on disk, of any age. Needs mitmproxy's libraries."""
+"""Wiretape's private certificate authority as mitmproxy stores it, of any age. Needs mitmproxy's libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of docs/cache.md, made from the rules themselves. `python -m tests.support.cache_docs` rewrites it."""
+"""Writes the table of docs/cache.md from the rules: `python -m tests.support.cache_docs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops of calls with the usage that a provider's cache would have given, for tests of the cache diagnosis."""
+"""Loops of calls with the usage that a provider's cache would report, for tests of the cache diagnosis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Child processes that ask a model: a small client, and the routes by which Python starts them, as source texts."""
+"""Child processes that call a model: a small client, and the ways in which Python starts them, as source texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes docs/cli.md from the help pages themselves. `python -m tests.support.cli_docs` rewrites it."""
+"""Writes docs/cli.md from the help pages: `python -m tests.support.cli_docs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads recorded traffic of other projects (vcrpy and go-vcr YAML) as exchanges, where it is there at all."""
+"""Reads recorded traffic of other projects (vcrpy and go-vcr YAML) as exchanges, if it is available."""
 
 from __future__ import annotations
 

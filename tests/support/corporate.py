@@ -1,4 +1,4 @@
-"""A forward proxy such as companies have: it tunnels, forwards absolute-form requests, and notes what it was asked."""
+"""A forward proxy like those of companies: it tunnels, forwards absolute-form requests, and logs both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each command does to a large tape, as a path that can be measured, and the measuring."""
+"""What each command does to a large tape, as a callable, and the measurement of its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chat model on loopback that numbers its answers: `answer 3 to: hello` tells a played answer from a live one."""
+"""A chat model on loopback that numbers its answers, so that replayed and live answers differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the lists of docs/debugger.md from the debugger's own tables: `python -m tests.support.debugger_docs`."""
+"""Writes the lists of docs/debugger.md from the debugger's tables: `python -m tests.support.debugger_docs`."""
 
 from __future__ import annotations
 

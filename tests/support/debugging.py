@@ -1,4 +1,4 @@
-"""Runs for the debugger's tests: real tapes with fixed words about them, and made-up runs of any shape."""
+"""Runs for the debugger's tests: real tapes with fixed annotations, and generated runs of any shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares a screen with the one kept in tests/golden/screens. WIRETAPE_REWRITE_GOLDEN=1 rewrites it."""
+"""Compares a screen with the stored one in tests/golden/screens. WIRETAPE_REWRITE_GOLDEN=1 rewrites it."""
 
 from __future__ import annotations
 

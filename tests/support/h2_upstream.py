@@ -1,4 +1,4 @@
-"""An upstream that speaks HTTP/2 over TLS: one stream of events, reset or held open by what the path says."""
+"""An upstream with HTTP/2 over TLS: a stream of events that is reset or held open, depending on the path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls through every door of this process, and what tapes hold of them."""
+"""Calls through every patched library of this process, and the contents of their tapes."""
 
 from __future__ import annotations
 

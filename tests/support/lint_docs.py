@@ -1,4 +1,4 @@
-"""Writes docs/lint.md from the rules themselves. `python -m tests.support.lint_docs` rewrites it."""
+"""Writes docs/lint.md from the rules: `python -m tests.support.lint_docs`."""
 
 from __future__ import annotations
 

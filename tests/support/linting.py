@@ -1,4 +1,4 @@
-"""Runs one lint rule over calls made by hand."""
+"""Runs one lint rule over handmade calls."""
 
 from __future__ import annotations
 

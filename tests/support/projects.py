@@ -1,4 +1,4 @@
-"""A small project under test: a module of tests that ask a model, and its tapes."""
+"""A small project under test: a module of tests that call a model, and its tapes."""
 
 from __future__ import annotations
 

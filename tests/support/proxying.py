@@ -1,4 +1,4 @@
-"""A recording proxy in the test's own process, in front of a recorder that only remembers what it was told."""
+"""A recording proxy in the test's own process, with a recorder that only stores its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that make a slow regular expression show: what it repeats, repeated, and never what it ends in."""
+"""Texts that expose a slow regular expression: repetitions of its items without its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hand-made recordings for the tests of replay: chat calls as an agent would send them."""
+"""Handmade recordings for the tests of replay: chat calls as an agent would send them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An HTTP server on loopback whose answers a test scripts, and which keeps every request line and Host header."""
+"""An HTTP server on loopback with scripted answers that stores every request line and Host header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs in a sealed network, where the system lets one be made."""
+"""Programs in a sealed network, if the system supports it."""
 
 from __future__ import annotations
 

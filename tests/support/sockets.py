@@ -1,4 +1,4 @@
-"""WebSocket connections for tests: what a Responses client and server say to one another, and their messages."""
+"""WebSocket connections for tests: the messages of a Responses client and server."""
 
 from __future__ import annotations
 

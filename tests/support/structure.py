@@ -1,4 +1,4 @@
-"""What the source looks like: folders, public classes, imports across packages, private names of other projects.
+"""Facts about the source: folders, public classes, imports across packages, private names of other projects.
 
 `tests/test_structure.py` holds the rules; here is only what they look at.
 """

@@ -1,4 +1,4 @@
-"""Builders for the tests of the tape: a clock that ticks when told, recorders, and JSON values for hypothesis."""
+"""Builders for the tests of the tape: a manual clock, recorders, and JSON values for hypothesis."""
 
 from __future__ import annotations
 

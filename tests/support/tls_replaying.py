@@ -1,4 +1,4 @@
-"""Clients of a replay that opens TLS: tunnels through its gate, HTTP/1.1 by httpx, HTTP/2 by hand."""
+"""Clients of a replay that intercepts TLS: tunnels through its proxy, HTTP/1.1 with httpx, HTTP/2 by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the analysis makes of a run, in lines that two runs of one program share: turns, agents, links, side calls."""
+"""The analysis of a run in lines that two runs of one program share: turns, agents, links, side calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hand-made reports and calls for the views, and a console of fixed width to print them on."""
+"""Handmade reports and calls for the views, and a console of fixed width to print them on."""
 
 from __future__ import annotations
 

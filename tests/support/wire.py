@@ -1,4 +1,4 @@
-"""Builders of exchanges for tests of wire formats, and what a decoded answer looks like in short."""
+"""Builders of exchanges for tests of wire formats, and a short form of a decoded answer."""
 
 from __future__ import annotations
 

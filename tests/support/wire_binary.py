@@ -1,4 +1,4 @@
-"""Builders of AWS event streams, and of whole streams in the languages of Bedrock, Ollama and Cohere."""
+"""Builders of AWS event streams, and of whole streams of Bedrock, Ollama and Cohere."""
 
 from __future__ import annotations
 

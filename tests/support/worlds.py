@@ -1,4 +1,4 @@
-"""Made-up runs whose truth is known: trees of agents that talk to models, at times that can be shuffled.
+"""Generated runs with known structure: trees of agents that call models, at times that can be shuffled.
 
 A plan lists events without times. `play` adds times, and resends history with the variations of real clients, so that
 one plan can be played with calls that finish in any order.

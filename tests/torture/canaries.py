@@ -1,4 +1,4 @@
-"""Plants made-up credentials in every place that docs/redaction.md promises, and looks for them in everything written.
+"""Plants made-up credentials in every place that docs/redaction.md promises, and searches all output for them.
 
 Part one drives the recorder in this process: the journal is read after each chunk. Part two records a program with
 `wiretape record`, and kills it with SIGKILL while a stream is open.

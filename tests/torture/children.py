@@ -1,4 +1,4 @@
-"""Children of marked tests: random routes, environments and clients must get the recorded answer, or be refused.
+"""Children of marked tests: random routes, environments and clients must get the recorded answer, or an error.
 
 Each project has tests that start children against a live model on loopback. A call that reaches the model is an
 escape; a child with an unrecorded request must fail its test. `python -m tests.torture.children --count N` starts N

@@ -1,4 +1,4 @@
-"""Kill recorders at random instants, also while they continue a tape, and look for finished calls that are lost.
+"""Kill recorders at random instants, also while they continue a tape, and search for lost finished calls.
 
 A call has finished when its client has the whole answer. Each tape is recorded in one to four rounds; every round but
 the last is killed: while calls run, while `--append` opens the tape, at a change of the tape's directory, or while the

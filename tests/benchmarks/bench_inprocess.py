@@ -1,6 +1,7 @@
-"""What the door costs: calls per second through `wiretape.replay` and `wiretape.record`, as ratios to a bare httpx.
+"""The cost of the in-process patches: calls per second through `wiretape.replay` and `wiretape.record`, as ratios
+to a bare httpx.
 
-    python tests/benchmarks/bench_doors.py [CALLS]
+    python tests/benchmarks/bench_inprocess.py [CALLS]
 
 A loop of growing history (1.2 kB a step behind 20 kB of system prompt) is sent through httpx. "bare": its MockTransport
 with one canned answer, which parses nothing. "replay": the door, with matching. "record": the door over that replay,
