@@ -11,7 +11,7 @@ from tests.support.wire import CHAT, DONE, GEMINI, MESSAGES, MINIMAL, RESPONSES,
 from tests.support.wire_binary import ASKED, STREAMS, binary
 
 from wiretape.adapters.importers.importing import import_data
-from wiretape.adapters.importers.source import Taken
+from wiretape.adapters.importers.source import ImportedExchange
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
 from wiretape.wire.registry import Registry, built_in
 
@@ -39,7 +39,7 @@ def gather() -> Seeds:
         for name, data in _files(CORPORA / f"{archive}.tar.xz", every):
             seeds.files.append((name, data))
             for taken in import_data(name, data, "auto" if name.endswith(".yaml") else "body"):
-                if isinstance(taken, Taken):
+                if isinstance(taken, ImportedExchange):
                     _add(seeds, registry, taken.exchange)
     seeds.tapes = [path.read_bytes() for path in sorted((ROOT / "captures").glob("*.tape"))]
     seeds.tapes += [path.read_bytes() for path in sorted((ROOT / "tests" / "tapes").rglob("*.tape"))]

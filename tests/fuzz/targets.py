@@ -16,7 +16,7 @@ from tests.fuzz.seeds import Seeds
 from tests.support.wire import everything
 from tests.support.wire_binary import message
 
-from wiretape.adapters.importers.importing import Refused, Taken, import_data
+from wiretape.adapters.importers.importing import ImportedExchange, RefusedEntry, import_data
 from wiretape.analyze.stats import stats
 from wiretape.errors import TapeError
 from wiretape.model.call import ModelCall
@@ -296,8 +296,8 @@ def _importing(files: list[tuple[str, bytes]]) -> Target:
             outcomes = list(import_data(name, raw, form))
             assert outcomes, "neither taken nor refused"
             for outcome in outcomes:
-                assert isinstance(outcome, Taken | Refused)
-                if isinstance(outcome, Refused):
+                assert isinstance(outcome, ImportedExchange | RefusedEntry)
+                if isinstance(outcome, RefusedEntry):
                     assert str(outcome)
 
         return Case(raw, check)

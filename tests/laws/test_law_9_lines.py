@@ -16,7 +16,7 @@ from tests.support.large import MARKS
 
 from wiretape.views.printable import clip, graphemes, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled, wrapped
-from wiretape.views.replay.rows import Command, Compared, Words
+from wiretape.views.replay.rows import CommandRow, Compared, Words
 from wiretape.views.rows import TableColumn, fit, row_lines, wrap_name
 from wiretape.views.terminal import make_console
 
@@ -115,7 +115,7 @@ DRAWN: dict[str, Callable[[str], object]] = {
     "clip": lambda text: clip(text, 80),
     "clip to a long line": lambda text: clip(text, len(text) // 2),
     "words": lambda text: list(Words(text).lines(CONSOLE, 60)),
-    "command": lambda text: list(Command("why", text).lines(CONSOLE, 60)),
+    "command": lambda text: list(CommandRow("why", text).lines(CONSOLE, 60)),
     "compared at the start": lambda text: list(Compared(text, "other " + text, 2).lines(CONSOLE, 60)),
     "compared at the end": lambda text: list(Compared(text + "a", text + "b", 2).lines(CONSOLE, 60)),
     "visible": visible,

@@ -14,7 +14,7 @@ import pytest
 
 from wiretape.adapters.http1.websocket_frames import FrameReader
 from wiretape.adapters.importers.importing import import_data
-from wiretape.adapters.importers.source import Refused
+from wiretape.adapters.importers.source import RefusedEntry
 from wiretape.cli.main import main
 from wiretape.errors import TapeDamaged, TapeError
 from wiretape.matching.live import plain_bytes
@@ -135,7 +135,7 @@ def har(*bodies: bytes) -> bytes:
 
 
 def reasons(data: bytes) -> list[str]:
-    return [one.reason for one in import_data("a", data) if isinstance(one, Refused)]
+    return [one.reason for one in import_data("a", data) if isinstance(one, RefusedEntry)]
 
 
 def test_a_har_with_a_body_that_decodes_to_too_much_is_refused() -> None:
