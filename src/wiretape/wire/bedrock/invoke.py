@@ -35,14 +35,13 @@ from wiretape.wire.bedrock.prompt_texts import PROMPTS, TextAssembler, is_text_a
 from wiretape.wire.bedrock.usage import METRICS, converse_finish, header_usage, metrics_usage
 from wiretape.wire.decoding import (
     HttpFormat,
+    assemble,
     count_response,
-    first_token_time,
-    leftover_events,
     response_error,
+    stream_response,
     text_response,
     unknown_message,
 )
-from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import NotJson, body_json, dumps, items, load, obj, string
 from wiretape.wire.openai import chat as openai_chat
 from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
@@ -104,7 +103,23 @@ class BedrockInvoke(HttpFormat):
         return _vendor_request(body, request.headers, memo)
 
     def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
-        return _decode_response(response, complete, kind)
+        if is_event_stream(response):
+            read = read_events(response)
+            decoded = _vendor_stream(response, vendor_events(read))
+            return replace(decoded, messages=decoded.messages + read.corrupt_messages())
+        payload = read_payload(response)
+        match payload:
+            case JsonPayload(value=value) if kind == "token_count":
+                return count_response(response, value)
+            case JsonPayload() if kind in ("embedding", "rerank"):
+                return side_response(response, complete, kind)
+            case JsonPayload(value=value):
+                decoded = _answer(response, value)
+                return decoded if decoded.usage is not None else replace(decoded, usage=header_usage(response.headers))
+            case EventPayload():
+                return _vendor_stream(response, payload)
+            case TextPayload(text=text):
+                return text_response(response, text, complete)
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return bedrock_converse.bedrock_error(status, message)
@@ -169,24 +184,6 @@ def _counted_request(raw: Json, memo: Memo) -> CallRequest:
     else:
         decoded, messages = CallRequest(None, ()), (unknown_message("body", raw, "unknown"),)
     return replace(decoded, messages=messages, segments=((0, _COUNTED),), scalars=frozenset({_COUNTED}))
-
-
-def _decode_response(response: Response, whole: bool, kind: CallKind) -> CallResponse:
-    if is_event_stream(response):
-        return _stream(response, read_events(response))
-    payload = read_payload(response)
-    match payload:
-        case JsonPayload(value=value) if kind == "token_count":
-            return count_response(response, value)
-        case JsonPayload() if kind in ("embedding", "rerank"):
-            return side_response(response, whole, kind)
-        case JsonPayload(value=value):
-            decoded = _answer(response, value)
-            return decoded if decoded.usage is not None else replace(decoded, usage=header_usage(response.headers))
-        case EventPayload():
-            return _vendor_stream(response, payload)
-        case TextPayload(text=text):
-            return text_response(response, text, whole)
 
 
 def _answer(response: Response, value: Json) -> CallResponse:
@@ -272,11 +269,6 @@ def _chunk_event(value: Json) -> Json | NotJson:
         return NotJson()
 
 
-def _stream(response: Response, read: AwsEvents) -> CallResponse:
-    decoded = _vendor_stream(response, vendor_events(read))
-    return replace(decoded, messages=decoded.messages + read.corrupt_messages())
-
-
 def _vendor_stream(response: Response, payload: EventPayload) -> CallResponse:
     """Join the vendor's events in its own format; the invocation metrics add missing usage."""
     match vendor_of(payload):
@@ -302,23 +294,6 @@ def _with_metrics(usage: Usage | None, metrics: Usage | None) -> Usage | None:
 
 
 def _text_stream(response: Response, payload: EventPayload) -> CallResponse:
-    assembler = TextAssembler([], {})
-    unknown_events: list[Json] = []
-    error = None
-    for event in payload.events:
-        body = obj(event.value)
-        if event.name == "error" or has_error(event.value):
-            error = call_error(response.status, event.value, response.headers, "mid_stream")
-        elif is_text_answer(body) or METRICS in body:
-            assembler.add(body, event.ms)
-        else:
-            unknown_events.append(event.value)
+    assembler = assemble(TextAssembler(), payload.events)
     decoded = _text_answer(response, assembler.value(), truncated=not assembler.finished)
-    return replace(
-        decoded,
-        messages=decoded.messages + leftover_events(payload, unknown_events),
-        error=error,
-        complete=assembler.finished,
-        streamed=True,
-        first_token_at=first_token_time(response, assembler.first_ms),
-    )
+    return stream_response(decoded, response, payload, assembler, complete=assembler.finished)

@@ -7,20 +7,30 @@ texts, reasons and counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from wiretape.model.call import CallRequest, Message, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.bedrock.usage import METRICS
 from wiretape.wire.content import MessageBuilder
-from wiretape.wire.decoding import RequestParts, image_message, known_usage, settings_of, text_message, unknown_message
+from wiretape.wire.decoding import (
+    RequestParts,
+    StreamAssembler,
+    image_message,
+    known_usage,
+    settings_of,
+    text_message,
+    unknown_message,
+)
+from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import first, items, number, obj, string
+from wiretape.wire.payload import Event
 
 PROMPTS = ("prompt", "inputText", "message")
 _LISTS = ("results", "outputs", "generations", "completions", "choices")
 _TEXTS = ("generation", "outputText", "text", "completion")
 _REASONS = ("stop_reason", "completionReason", "finish_reason", "finishReason")
+_COUNTS = ("prompt_token_count", "generation_token_count", "inputTextTokenCount", "totalOutputTextTokenCount")
 _COHERE_EVENTS = ("stream-start", "text-generation", "stream-end")
 
 
@@ -83,36 +93,40 @@ def text_usage(body: JsonObject) -> Usage | None:
     return known_usage(Usage(prompt, None, None, output, None, raw))
 
 
-@dataclass(slots=True)
-class TextAssembler:
+class TextAssembler(StreamAssembler):
     """Joins the pieces of one streamed text; `value` is the answer of an unstreamed call."""
 
-    pieces: list[str]
-    counts: JsonObject
-    reason: str | None = None
-    first_ms: int | None = None
-    finished: bool = False
+    __slots__ = ("_counts", "_pieces", "_reason")
 
-    def add(self, body: JsonObject, ms: int | None) -> None:
-        repeats = string(body.get("event_type")) == "stream-end"  # it repeats the whole text
-        for piece in () if repeats else texts(body):
-            if piece.text:
-                self.pieces.append(piece.text)
-                self.first_ms = ms if self.first_ms is None else self.first_ms
-        reasons = [piece.reason for piece in texts(body)] + [_reason(body), _reason(obj(body.get("response")))]
-        self.reason = next((r for r in reasons if r), self.reason)
-        for name in (
-            "prompt_token_count",
-            "generation_token_count",
-            "inputTextTokenCount",
-            "totalOutputTextTokenCount",
-        ):
-            if number(body.get(name)) is not None:
-                self.counts[name] = body[name]
-        self.finished = self.finished or bool(self.reason) or METRICS in body or body.get("is_finished") is True
+    def __init__(self) -> None:
+        super().__init__()
+        self._pieces: list[str] = []
+        self._counts: JsonObject = {}
+        self._reason: str | None = None
+
+    def add(self, event: Event) -> None:
+        body = obj(event.value)
+        if event.name == "error" or has_error(event.value):
+            self.error = event.value
+        elif is_text_answer(body) or METRICS in body:
+            self._add_piece(body, event.ms)
+        else:
+            self.unknown_events.append(event.value)
+
+    def _add_piece(self, body: JsonObject, ms: int | None) -> None:
+        pieces = list(texts(body))
+        if body.get("event_type") != "stream-end":  # which repeats the whole text
+            for piece in pieces:
+                if piece.text:
+                    self._pieces.append(piece.text)
+                    self.note_content(ms)
+        reasons = [piece.reason for piece in pieces] + [_reason(body), _reason(obj(body.get("response")))]
+        self._reason = next((r for r in reasons if r), self._reason)
+        self._counts.update({name: body[name] for name in _COUNTS if number(body.get(name)) is not None})
+        self.finished = self.finished or bool(self._reason) or METRICS in body or body.get("is_finished") is True
 
     def value(self) -> JsonObject:
-        return {"text": "".join(self.pieces), "finish_reason": self.reason, **self.counts}
+        return {"text": "".join(self._pieces), "finish_reason": self._reason, **self._counts}
 
 
 def prompt_request(body: JsonObject) -> CallRequest:
