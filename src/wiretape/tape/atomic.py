@@ -29,7 +29,7 @@ _MOUNTED = "the file is mounted by itself and cannot be replaced; mount its fold
 _FAR = 1 << 40  # the byte that Windows locks: beyond the end of every file, so that readers are free to read
 
 
-class Aside:
+class ReplacementFile:
     """A new file beside `path`, open and locked. It takes the place of `path` when it is whole, or is removed.
 
     A symbolic link stays, and the file that it leads to is replaced. The new file has the mode and, where the system
@@ -107,7 +107,7 @@ def rewrite(path: Path, pieces: Iterable[bytes], mode: int = SHARED) -> None:
             for data in _gathered(pieces):
                 file.write(data)
         return
-    with Aside(path, mode) as aside:
+    with ReplacementFile(path, mode) as aside:
         aside.write(pieces)
         os.close(aside.place())
 

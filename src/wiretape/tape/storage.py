@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from wiretape.errors import TapeError, TapeUnwritable
-from wiretape.tape.atomic import SHARED, Aside, check_in_place, check_replaceable, is_in_place, lock, sync, write_all
+from wiretape.tape.atomic import (
+    SHARED,
+    ReplacementFile,
+    check_in_place,
+    check_replaceable,
+    is_in_place,
+    lock,
+    sync,
+    write_all,
+)
 from wiretape.tape.damage import Damage, refuse
 from wiretape.tape.format.codings import most_decoded, too_large, zstd_library
 
@@ -142,7 +151,7 @@ class TapeFile:
         if self.empty:
             self.append(b"".join(text))
             return
-        with Aside(self.path) as aside:
+        with ReplacementFile(self.path) as aside:
             size = aside.write(stored(self.path, text))
             self.check_in_place()
             self._descriptor = aside.place(over=self._descriptor)

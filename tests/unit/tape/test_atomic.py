@@ -13,7 +13,7 @@ import pytest
 from wiretape.adapters.update.staged_recording import StagedRecording
 from wiretape.errors import TapeUnwritable
 from wiretape.tape import atomic
-from wiretape.tape.atomic import PRIVATE, Aside, check_replaceable, lock, private, put_in_place, rewrite
+from wiretape.tape.atomic import PRIVATE, ReplacementFile, check_replaceable, lock, private, put_in_place, rewrite
 from wiretape.tape.storage import TapeFile
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes, links and pipes of POSIX")
@@ -212,7 +212,7 @@ def test_an_opener_for_private_files(tmp_path: Path) -> None:
 def test_the_new_file_is_locked_before_it_has_the_name(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"old")
-    with Aside(path) as aside:
+    with ReplacementFile(path) as aside:
         aside.write([b"new"])
         descriptor = aside.place()
     with open(path, "rb+") as file:
@@ -222,7 +222,7 @@ def test_the_new_file_is_locked_before_it_has_the_name(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_whole_is_removed(tmp_path: Path) -> None:
-    with Aside(tmp_path / "f") as aside:
+    with ReplacementFile(tmp_path / "f") as aside:
         aside.write([b"half"])
     assert os.listdir(tmp_path) == []
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from wiretape.model.framing import Framer
 from wiretape.model.http import Close, Ended, Headers, Sender
 from wiretape.tape.format.codings import Decoder
-from wiretape.tape.journal.searched_bytes import Searched
+from wiretape.tape.journal.searched_bytes import SearchedBody
 from wiretape.tape.redaction import Regions
 
 Extent = tuple[int, int, int]  # offset in the journal, length, when
@@ -62,7 +62,7 @@ class BodyDraft:
     received: int = 0  # bytes of a response on the wire
     whole: bool = False  # all bytes of a response are in the journal
     regions: Regions = field(default_factory=Regions)  # of the text so far
-    searched: Searched | None = None  # for requests: what was searched for secrets in an earlier one
+    searched: SearchedBody | None = None  # for requests: what was searched for secrets in an earlier one
 
     @property
     def size(self) -> int:

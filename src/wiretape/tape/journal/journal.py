@@ -19,11 +19,11 @@ import orjson
 
 from wiretape.errors import TapeError
 from wiretape.model.http import Close, Ended, Headers
-from wiretape.tape.atomic import PRIVATE, Aside, check_in_place, is_in_place, write_all
+from wiretape.tape.atomic import PRIVATE, ReplacementFile, check_in_place, is_in_place, write_all
 from wiretape.tape.damage import Damage
 from wiretape.tape.format.codings import CodingError, steps, swells
 from wiretape.tape.journal.draft import BodyDraft, Draft, Extent, Extents, MessageDraft
-from wiretape.tape.journal.stream_end import TAIL, heard_all
+from wiretape.tape.journal.stream_end import TAIL, ends_stream
 
 VERSION = 1
 _LARGE = 16_384  # bytes of a record from which on copying it counts
@@ -43,7 +43,7 @@ class Journal:
         self.path = path
         self.lock = threading.RLock()
         self._header = header
-        self._aside = Aside(path, PRIVATE, keep_mode=False)
+        self._aside = ReplacementFile(path, PRIVATE, keep_mode=False)
         self._descriptor = self._aside.descriptor
         self.size = 0
         self._notes: list[tuple[bytes, int, bytes]] = []
@@ -302,7 +302,7 @@ def _end_if_whole(left: Leftover, draft: Draft) -> None:
     """Complete a response whose body is whole, though the recorder was killed before the end of the exchange."""
     extents = list(draft.response.extents)
     tail = b"".join(left.read(extent) for extent in extents[-TAIL:])
-    if draft.response.whole or heard_all(tail[-TAIL:]):
+    if draft.response.whole or ends_stream(tail[-TAIL:]):
         draft.ended = Ended.COMPLETE
         draft.ended_at = extents[-1][2] if extents else draft.headers_at
 

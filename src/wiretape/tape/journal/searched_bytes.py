@@ -21,12 +21,12 @@ _BETWEEN = b'},{"'
 Clean = Callable[[bytes], bytes]
 
 
-class Searched:
+class SearchedBody:
     """One request body on its way, and the earlier one that it begins like."""
 
     __slots__ = ("_like", "_repeats", "_text", "version")
 
-    def __init__(self, repeats: Repeats, version: object) -> None:
+    def __init__(self, repeats: RecentBodies, version: object) -> None:
         self._repeats = repeats
         self._text: bytearray | None = bytearray()
         self._like: bytearray | None = None
@@ -112,17 +112,17 @@ def common_suffix(a: bytes, b: bytes) -> int:
     return low
 
 
-class Repeats:
+class RecentBodies:
     """The recent request bodies in which no secret was found."""
 
     def __init__(self) -> None:
         self.texts: list[bytearray] = []
         self._version: object = None
 
-    def begin(self, version: object) -> Searched:
+    def begin(self, version: object) -> SearchedBody:
         """A request begins. When what is searched for has changed (`version`), nothing counts as searched."""
         self._forget_unless(version)
-        return Searched(self, version)
+        return SearchedBody(self, version)
 
     def add(self, text: bytearray, like: bytearray | None, version: object) -> None:
         """Remember a body; it takes the place of the one that it continues."""

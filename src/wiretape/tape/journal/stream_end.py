@@ -31,6 +31,6 @@ def tail_of(before: bytes, data: bytes) -> bytes:
     return data[-TAIL:] if len(data) >= TAIL else (before + data)[-TAIL:]
 
 
-def heard_all(tail: bytes) -> bool:
+def ends_stream(tail: bytes) -> bool:
     """Whether a body that ends in this ends in the last event of its stream."""
     return _LAST.search(tail) is not None

@@ -32,7 +32,7 @@ from wiretape.tape.format.documents import (
 )
 from wiretape.tape.journal.journal import Leftover, read_journal
 from wiretape.tape.journal.recovery import Have, recovered
-from wiretape.tape.reading.splitting import Piece, Split, split_text
+from wiretape.tape.reading.splitting import Split, TapeDocument, split_text
 from wiretape.tape.storage import journal_path, readable_text
 
 Migration = Callable[[list[JsonObject]], list[JsonObject]]
@@ -72,7 +72,7 @@ def read_tape(path: str | Path, partial: bool = False) -> Tape:
     path = Path(path)
     left = read_journal(journal_path(path))  # first: exchanges that end meanwhile are then found in the tape
     header, split = _documents(path, left, partial)
-    assembly = Assembly(path)
+    assembly = ExchangeBuilder(path)
     if split.torn:
         assembly.lacks(split.torn)
     damage = [*split.damage, *(left.damage if left is not None else ())]
@@ -150,14 +150,14 @@ def parse_header(raw: Json, path: Path) -> Header:
     return header
 
 
-def _migrated(pieces: list[Piece], version: int) -> list[Piece]:
+def _migrated(pieces: list[TapeDocument], version: int) -> list[TapeDocument]:
     for step in range(version, VERSION):
         values = MIGRATIONS[step]([piece.value for piece in pieces])
         pieces = [replace(piece, value=value) for piece, value in zip(pieces, values, strict=True)]
     return pieces
 
 
-def _take_in(assembly: Assembly, left: Leftover, path: Path) -> list[Damage]:
+def _take_in(assembly: ExchangeBuilder, left: Leftover, path: Path) -> list[Damage]:
     assembly.warnings += left.warnings
     found = recovered(left, assembly.have)
     open_ones = sum(draft.ended is None for draft in left.drafts.values())
@@ -165,7 +165,7 @@ def _take_in(assembly: Assembly, left: Leftover, path: Path) -> list[Damage]:
         f"{left.path}: the recorder has not closed this tape (yet); "
         f"{len(found)} documents were read from its journal, {open_ones} exchanges are open"
     )
-    return [damage for text in found for damage in assembly.try_add(Piece(orjson.loads(text), 0))]
+    return [damage for text in found for damage in assembly.try_add(TapeDocument(orjson.loads(text), 0))]
 
 
 # -- assembling exchanges ----------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class _Open:
     messages: list[WsMessage] = field(default_factory=list)
 
 
-class Assembly:
+class ExchangeBuilder:
     """Puts exchanges together from documents, in their order."""
 
     def __init__(self, path: Path) -> None:
@@ -203,11 +203,11 @@ class Assembly:
             for number, entry in self._open.items()
         }
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: TapeDocument) -> None:
         """Raises TapeDamaged naming the file and the line."""
         refuse(self.try_add(piece))
 
-    def try_add(self, piece: Piece) -> list[Damage]:
+    def try_add(self, piece: TapeDocument) -> list[Damage]:
         """Take a document in, or return what is wrong with it. An exchange without its request is damaged once."""
         try:
             self._take(parse_document(piece.value), piece)
@@ -220,7 +220,7 @@ class Assembly:
             return [Damage(self._path, str(error), piece.line)]
         return []
 
-    def _take(self, document: AnyDocument, piece: Piece) -> None:
+    def _take(self, document: AnyDocument, piece: TapeDocument) -> None:
         match document:
             case RequestDocument():
                 self._request(document, piece)
@@ -240,7 +240,7 @@ class Assembly:
             for _, entry in sorted(self._open.items())
         )
 
-    def _request(self, document: RequestDocument, piece: Piece) -> None:
+    def _request(self, document: RequestDocument, piece: TapeDocument) -> None:
         number = document.exchange
         if number in self._open:
             raise ValueError(f"exchange {number} has a second request")
@@ -249,7 +249,7 @@ class Assembly:
         request = Request(part.method, part.url, _headers(part.headers), body, part.http)
         self._open[number] = _Open(Exchange(number, document.at, request))
 
-    def _response(self, document: ResponseDocument, piece: Piece) -> None:
+    def _response(self, document: ResponseDocument, piece: TapeDocument) -> None:
         entry, part = self._known(document.exchange), document.response
         if entry.exchange.response is not None:
             raise ValueError(f"exchange {document.exchange} has a second response")
@@ -259,7 +259,7 @@ class Assembly:
         at = None if document.ended is None else document.at
         entry.exchange = replace(entry.exchange, response=response, ended=document.ended, ended_at=at)
 
-    def _message(self, document: MessageDocument, piece: Piece) -> None:
+    def _message(self, document: MessageDocument, piece: TapeDocument) -> None:
         entry, part = self._known(document.exchange), document.message
         name = f"{document.exchange}.{len(entry.messages) + 1}"
         entry.messages.append(WsMessage(document.at, part.sender, self._body(part.body, name, piece)))
@@ -275,7 +275,7 @@ class Assembly:
             raise ValueError(f"exchange {number} has no request before this")
         return self._open[number]
 
-    def _body(self, shape: Any, name: str | None, piece: Piece) -> Body:
+    def _body(self, shape: Any, name: str | None, piece: TapeDocument) -> Body:
         def warn(message: str) -> None:
             self.warnings.append(f"{self._path}:{piece.line}: x{name}: {message}")
 

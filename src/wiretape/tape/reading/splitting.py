@@ -32,7 +32,7 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)  # finds the ends of
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TapeDocument:
     """A document, not validated yet."""
 
     value: Json
@@ -45,7 +45,7 @@ class Split:
     """The documents of a tape, in their order, and the parts that are not documents."""
 
     path: Path
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[TapeDocument] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
     torn: str | None = None
     """A warning, if the last document is cut off."""
@@ -56,7 +56,7 @@ class Split:
         return self
 
 
-def split_documents(text: bytes, path: Path) -> tuple[list[Piece], str | None]:
+def split_documents(text: bytes, path: Path) -> tuple[list[TapeDocument], str | None]:
     """The documents, and a warning if the last one is torn. Raises NotATape or TapeDamaged."""
     split = split_text(text, path).whole()
     return split.pieces, split.torn
@@ -71,7 +71,7 @@ def split_text(text: bytes, path: Path) -> Split:
         end = len(text) if end < 0 else end
         if end - start > _LONG or text[start:end].strip():
             try:
-                split.pieces.append(Piece(_value(text[start:end]), line, end))
+                split.pieces.append(TapeDocument(_value(text[start:end]), line, end))
             except ValueError:
                 _Concatenated(text[start:], split, line, start).read()
                 break
@@ -160,7 +160,7 @@ class _Concatenated:
     def _keep(self, value: Json, start: int, end: int) -> None:
         line = self._line
         self._advance(end)
-        self._split.pieces.append(Piece(value, line, self._end_bytes))
+        self._split.pieces.append(TapeDocument(value, line, self._end_bytes))
 
     def _damaged(self, start: int, end: int, error: _Broken) -> None:
         """Record the damage of a part of the text, and continue behind it."""
@@ -176,7 +176,7 @@ class _Concatenated:
     def _keep_ours(self, start: int, end: int) -> None:
         """Keep a document with conflicts inside as this branch has it."""
         for value in _documents(_ours(self._text[start:end])):
-            self._split.pieces.append(Piece(value, self._line, self._end_bytes))
+            self._split.pieces.append(TapeDocument(value, self._line, self._end_bytes))
 
     def _damage(self, start: int, error: _Broken) -> Damage:
         where = self._line + self._text.count("\n", start, error.at)

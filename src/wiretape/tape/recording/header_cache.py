@@ -11,7 +11,7 @@ _MOST = 512  # headers that are remembered
 Pair = tuple[str, str]
 
 
-class CleanHeads:
+class HeaderCache:
     """Learns credentials from heads, and takes them out."""
 
     def __init__(self, redactor: Redactor, on_new: Callable[[Iterable[Pair]], None] | None = None) -> None:

@@ -16,15 +16,15 @@ from wiretape.tape.damage import refuse
 from wiretape.tape.format.documents import Header
 from wiretape.tape.journal.journal import Journal, Leftover, read_journal
 from wiretape.tape.journal.recovery import recovered
-from wiretape.tape.reading.reader import Assembly, parse_header
-from wiretape.tape.reading.splitting import Piece, split_documents
+from wiretape.tape.reading.reader import ExchangeBuilder, parse_header
+from wiretape.tape.reading.splitting import TapeDocument, split_documents
 from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import TapeFile, is_compressed, journal_path, read_text
 from wiretape.tape.writing.writer import document_text, header_document
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenTape:
     """A tape that is open for recording, with its journal."""
 
     path: Path
@@ -40,7 +40,7 @@ class Opened:
         return max(0, round((now - self.header.started).total_seconds() * 1000))
 
 
-def open_tape(path: Path, header: Header, redactor: Redactor, append: bool, replace: bool = True) -> Opened:
+def open_tape(path: Path, header: Header, redactor: Redactor, append: bool, replace: bool = True) -> OpenTape:
     """Open a tape to continue it (`append`) or to make it anew. `replace=False`: only if it has no exchanges yet.
 
     Raises TapeUnwritable or NotATape; then the file is as it was.
@@ -65,7 +65,7 @@ def open_tape(path: Path, header: Header, redactor: Redactor, append: bool, repl
     except TapeError:
         file.give_up()
         raise
-    return Opened(path, file, journal, header, last_number, warnings)
+    return OpenTape(path, file, journal, header, last_number, warnings)
 
 
 def recorded_since(path: Path, last_number: int) -> int:
@@ -98,12 +98,12 @@ def _continue(file: TapeFile, left: Leftover | None, redactor: Redactor, warning
     header = parse_header(raw_header, file.path)
     if torn is not None and left is None:  # a crash leaves a journal, which holds what the torn document would say
         warnings.append(f"{torn}; it was put into {_keep_torn(file.path, text, pieces)}")
-    assembly = Assembly(file.path)
+    assembly = ExchangeBuilder(file.path)
     for piece in pieces[1:]:
         assembly.add(piece)
     ends = recovered(left, assembly.have) if left else []
     for document in ends:
-        assembly.add(Piece(orjson.loads(document), 0))
+        assembly.add(TapeDocument(orjson.loads(document), 0))
     ends += _stopped(assembly, left)
     redactor.resume((text + b"".join(ends)).decode("utf-8", "replace"))
     header = _with_notes(header, left)
@@ -112,7 +112,7 @@ def _continue(file: TapeFile, left: Leftover | None, redactor: Redactor, warning
     return header, last
 
 
-def _keep_torn(path: Path, text: bytes, pieces: list[Piece]) -> Path:
+def _keep_torn(path: Path, text: bytes, pieces: list[TapeDocument]) -> Path:
     """Put what stands behind the last whole document beside the tape: nothing is lost."""
     kept = path.with_name(f"{path.name}.torn")
     with open(kept, "ab", opener=private) as file:
@@ -120,7 +120,7 @@ def _keep_torn(path: Path, text: bytes, pieces: list[Piece]) -> Path:
     return kept
 
 
-def _stopped(assembly: Assembly, left: Leftover | None) -> list[bytes]:
+def _stopped(assembly: ExchangeBuilder, left: Leftover | None) -> list[bytes]:
     """Ends for the exchanges that nobody will end any more."""
     at = left.last_at if left else 0
     return [
@@ -139,7 +139,9 @@ def _with_notes(header: Header, left: Leftover | None) -> Header:
     return header.model_copy(update={"redacted": kinds, "bypassed": bypassed or None, "client": client})
 
 
-def _mend(file: TapeFile, text: bytes, pieces: list[Piece], torn: bool, header: Header, ends: list[bytes]) -> None:
+def _mend(
+    file: TapeFile, text: bytes, pieces: list[TapeDocument], torn: bool, header: Header, ends: list[bytes]
+) -> None:
     """Bring the file into the state in which documents can be appended. All of it is on the disk then."""
     # The recorder puts another header in its place when it closes: it must stand there as it would be written.
     changed = not text.startswith(document_text(header_document(header)))

@@ -27,12 +27,12 @@ from wiretape.tape.format.codings import CodingError, decoder_for
 from wiretape.tape.format.documents import VERSION, Header
 from wiretape.tape.journal.draft import BodyDraft, Draft, MessageDraft
 from wiretape.tape.journal.journal import Journal, end_payload, message_kind, request_payload, response_payload
-from wiretape.tape.journal.searched_bytes import Repeats
-from wiretape.tape.journal.stream_end import body_length, heard_all, tail_of
-from wiretape.tape.recording.header_cache import CleanHeads, clean_text
+from wiretape.tape.journal.searched_bytes import RecentBodies
+from wiretape.tape.journal.stream_end import body_length, ends_stream, tail_of
+from wiretape.tape.recording.header_cache import HeaderCache, clean_text
 from wiretape.tape.recording.open import open_tape, recorded_since
-from wiretape.tape.recording.recording_errors import Troubles
-from wiretape.tape.recording.writer_thread import Binder
+from wiretape.tape.recording.recording_errors import RecordingErrors
+from wiretape.tape.recording.writer_thread import WriterThread
 from wiretape.tape.redaction import Redactor, Regions
 from wiretape.tape.storage import read_text
 
@@ -97,7 +97,7 @@ class Recorder:
         self._clock = clock
         self._zero = clock()
         self._redactor = redactor
-        self._troubles = Troubles(path, on_trouble)
+        self._troubles = RecordingErrors(path, on_trouble)
         header = Header(
             wiretape=VERSION,
             started=started,
@@ -115,12 +115,12 @@ class Recorder:
         self._open: dict[int, Draft] = {}
         self._bypassed = list(self._opened.header.bypassed or ())
         self._kinds = 0
-        self._repeats = Repeats()
+        self._repeats = RecentBodies()
         self._client = ClientVersions(self._opened.header.client)
-        self._heads = CleanHeads(redactor, self._note_client)
-        self._answer_heads = CleanHeads(redactor)
+        self._heads = HeaderCache(redactor, self._note_client)
+        self._answer_heads = HeaderCache(redactor)
         self._summary: RecorderSummary | None = None
-        self._binder = Binder(self._opened, redactor, self._troubles, on_exchange, on_message, self._now)
+        self._binder = WriterThread(self._opened, redactor, self._troubles, on_exchange, on_message, self._now)
 
     def _now(self) -> int:
         return self._offset + round((self._clock() - self._zero) * 1000)
@@ -357,7 +357,7 @@ class Recorder:
         self._flush(draft, draft.request, b"to")
         self._flush(draft, draft.response, b"from")
         left = ended in (Ended.CLIENT_CLOSED, Ended.RECORDER_STOPPED)
-        if draft.response.whole or (left and heard_all(draft.response.tail)):
+        if draft.response.whole or (left and ends_stream(draft.response.tail)):
             ended = Ended.COMPLETE
         # Bytes are missing: what is there must not pass for a whole answer.
         draft.ended = Ended.RECORDER_STOPPED if draft.lost else ended

@@ -17,7 +17,7 @@ _NEXT_STEP = {
 }
 
 
-class Troubles:
+class RecordingErrors:
     """Two threads add to it."""
 
     def __init__(self, path: Path, on_trouble: Callable[[str], None] | None) -> None:

@@ -13,8 +13,8 @@ from wiretape.tape.atomic import put_in_place
 from wiretape.tape.format.codings import MOST_DECODED, MOST_TIMES
 from wiretape.tape.journal.draft import Draft
 from wiretape.tape.journal.recovery import request_bytes, request_head, response_of, write_message
-from wiretape.tape.recording.open import Opened
-from wiretape.tape.recording.recording_errors import Troubles
+from wiretape.tape.recording.open import OpenTape
+from wiretape.tape.recording.recording_errors import RecordingErrors
 from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import free_name, journal_path
 from wiretape.tape.writing.writer import TapeWriter, document_text, header_document
@@ -38,14 +38,14 @@ class Progress:
         self.shown = 0
 
 
-class Binder:
+class WriterThread:
     """Takes drafts, in the order of happening, and binds them into the tape."""
 
     def __init__(
         self,
-        opened: Opened,
+        opened: OpenTape,
         redactor: Redactor,
-        troubles: Troubles,
+        troubles: RecordingErrors,
         on_exchange: Callable[[Exchange], None] | None,
         on_message: Callable[[Exchange, WsMessage], None] | None,
         now: Callable[[], int],

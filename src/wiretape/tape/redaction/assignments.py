@@ -16,8 +16,7 @@ from urllib.parse import unquote
 
 from wiretape.tape.redaction.evidence import is_credential, is_dummy, looks_random
 from wiretape.tape.redaction.names import Member, member, secret_parameter
-from wiretape.tape.redaction.spans import Rank, Span
-from wiretape.tape.redaction.windows import find, lower, matches, present
+from wiretape.tape.redaction.scanning import Rank, Span, find, lower, matches, present
 
 LONGEST_NAME = 64
 _SHORT = 2048  # characters that are searched once more rather than read for nothing

@@ -16,7 +16,7 @@ _SUM = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class EventStreamMessage:
     """A message: its head as it is, and the text of its payload."""
 
     headers: bytes
@@ -40,7 +40,7 @@ class Message:
         return body + crc32(body).to_bytes(4, "big")
 
 
-def opened(frame: bytes) -> Message | None:
+def opened(frame: bytes) -> EventStreamMessage | None:
     """The message that a frame is; None if it is something else, or damaged."""
     if len(frame) < _PRELUDE + _SUM or int.from_bytes(frame[:4], "big") != len(frame):
         return None
@@ -55,9 +55,9 @@ def opened(frame: bytes) -> Message | None:
         return None
     encoded = value.get("bytes") if isinstance(value, dict) else None
     if not isinstance(encoded, str):
-        return Message(frame[_PRELUDE:start], text, None, "")
+        return EventStreamMessage(frame[_PRELUDE:start], text, None, "")
     try:
         inner = b64decode(encoded, validate=True).decode()
     except ValueError:
-        return Message(frame[_PRELUDE:start], text, None, "")
-    return Message(frame[_PRELUDE:start], text, inner, encoded)
+        return EventStreamMessage(frame[_PRELUDE:start], text, None, "")
+    return EventStreamMessage(frame[_PRELUDE:start], text, inner, encoded)

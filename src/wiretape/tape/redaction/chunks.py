@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from wiretape.tape.redaction.names import Member, member, secret_parameter
-from wiretape.tape.redaction.spans import Span
+from wiretape.tape.redaction.scanning import Span
 
 LONGEST = 8192  # a private key: the longest secret that is waited for
 

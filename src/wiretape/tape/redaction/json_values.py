@@ -16,8 +16,8 @@ from wiretape.tape.redaction.assignments import kind_of
 from wiretape.tape.redaction.evidence import is_credential
 from wiretape.tape.redaction.names import SCHEMA_MEMBERS, Keep, Member, keep_header, member
 from wiretape.tape.redaction.placeholders import PLACEHOLDER, is_placeholder
+from wiretape.tape.redaction.scanning import present
 from wiretape.tape.redaction.search import Care, Search, care_for
-from wiretape.tape.redaction.windows import present
 
 if TYPE_CHECKING:
     from wiretape.tape.redaction.redactor import Redactor
@@ -52,7 +52,7 @@ def redact_json(redactor: Redactor, value: Json) -> Json:
             redactor.remember_clean(spelled, "json", search)
             return value
         narrowed = Search(search.learned, (), ())
-    made = Walk(redactor, narrowed).of(value)
+    made = JsonRedaction(redactor, narrowed).of(value)
     if redactor.search() is not search and redactor.knows(orjson.dumps(made).decode()):
         return _walked(redactor, made)  # a secret of one string is in another
     if made is value:
@@ -64,7 +64,7 @@ def _walked(redactor: Redactor, value: Json) -> Json:
     search: Search | None = None
     while search is not redactor.search():
         search = redactor.search()
-        value = Walk(redactor, search).of(value)
+        value = JsonRedaction(redactor, search).of(value)
     return value
 
 
@@ -76,7 +76,7 @@ def is_secret(name: str, value: str) -> bool:
     return is_credential(value, surely=says is Member.SECRET)
 
 
-class Place(NamedTuple):
+class ValuePlace(NamedTuple):
     """Where a value stands: the name that counts for it, and what is around it."""
 
     name: str = ""
@@ -89,10 +89,10 @@ class Place(NamedTuple):
         return None if self.path is None else self.path + step
 
 
-_ROOT = Place()
+_ROOT = ValuePlace()
 
 
-class Walk:
+class JsonRedaction:
     """One walk over a value with what may be found in it. `report` is called with each place and its kind."""
 
     def __init__(self, redactor: Redactor, search: Search, report: Callable[[str, str], None] | None = None) -> None:
@@ -100,7 +100,7 @@ class Walk:
         self._search = search
         self._report = report
 
-    def of(self, value: Json, place: Place = _ROOT) -> Json:
+    def of(self, value: Json, place: ValuePlace = _ROOT) -> Json:
         """The value without secrets; itself if there are none."""
         if isinstance(value, str):
             return self._string(value, place)
@@ -114,14 +114,14 @@ class Walk:
             return self._object(value, place)
         return self._number(value, place)
 
-    def _number(self, value: Json, place: Place) -> Json:
+    def _number(self, value: Json, place: ValuePlace) -> Json:
         if not isinstance(value, int) or isinstance(value, bool) or place.written:
             return value
         if len(str(abs(value))) < _SHORTEST_NUMBER or member(place.name) is not Member.SECRET:
             return value
         return self._replaced(str(value), place)
 
-    def _string(self, value: str, place: Place) -> str:
+    def _string(self, value: str, place: ValuePlace) -> str:
         says = member(place.name)
         if says in (Member.SECRET, Member.MAYBE) or place.inherits:
             counts = is_credential(value, surely=says is Member.SECRET) or (
@@ -134,7 +134,7 @@ class Walk:
         care = care_for(says, value)
         return self._text(value, min(care, Care.WRITTEN) if place.written else care, place)
 
-    def _text(self, text: str, care: Care, place: Place) -> str:
+    def _text(self, text: str, care: Care, place: ValuePlace) -> str:
         if place.path is None or self._report is None:
             return self._redactor.redacted(text, self._search, care)
         before = self._redactor.counts
@@ -145,7 +145,7 @@ class Walk:
                     self._report(place.path, kind)
         return made
 
-    def _replaced(self, secret: str, place: Place) -> str:
+    def _replaced(self, secret: str, place: ValuePlace) -> str:
         kind = kind_of(place.name)
         self._redactor.learn_named(secret, kind)
         made = self._redactor.placeholder(secret, kind)
@@ -153,7 +153,7 @@ class Walk:
             self._report(place.path, made.split(":")[1])
         return made
 
-    def _object(self, value: JsonObject, place: Place) -> JsonObject:
+    def _object(self, value: JsonObject, place: ValuePlace) -> JsonObject:
         made, changed = {}, False
         for key, old, new in self._members(value, place):
             key_now = key
@@ -163,13 +163,13 @@ class Walk:
             made[key_now] = new
         return made if changed else value
 
-    def _members(self, value: JsonObject, place: Place) -> Iterator[tuple[str, Json, Json]]:
+    def _members(self, value: JsonObject, place: ValuePlace) -> Iterator[tuple[str, Json, Json]]:
         patched, server = _patched(value), _is_server(value)
         inherits = (place.inherits or _is_credential_name(place.name)) and not _is_schema(value)
         paired = _paired_name(value)
         for key, part in value.items():
             inherited = inherits and member(key) is Member.PLAIN
-            inside = Place(
+            inside = ValuePlace(
                 paired if paired and key in _PAIR_VALUES else place.name if inherited else key,
                 inherited,
                 place.written or (not self._redactor.tool_arguments and holds_arguments(value, key)),
@@ -185,7 +185,7 @@ class Walk:
             else:
                 yield key, part, self.of(part, inside)
 
-    def _operation(self, names: list[str], key: str, part: Json, place: Place) -> Json:
+    def _operation(self, names: list[str], key: str, part: Json, place: ValuePlace) -> Json:
         """A member of a JSON patch operation on the member that `names` leads to."""
         if key == "path":
             return self._text(part, Care.KEYS, place)
@@ -201,7 +201,7 @@ class Walk:
             return self.of({names[-1]: part}, place._replace(name=""))[names[-1]]
         return self.of(part, place)
 
-    def _schema(self, value: JsonObject, place: Place) -> JsonObject:
+    def _schema(self, value: JsonObject, place: ValuePlace) -> JsonObject:
         """Properties of a JSON Schema: a name counts only if its value is a string, which is not a definition."""
         made = {
             key: self.of(
@@ -212,14 +212,14 @@ class Walk:
         }
         return value if all(map(_same, made.values(), value.values())) else made
 
-    def _headers(self, value: JsonObject, place: Place) -> JsonObject:
+    def _headers(self, value: JsonObject, place: ValuePlace) -> JsonObject:
         """The headers that a hosted tool is called with: the allow list of headers counts."""
         made = {
             key: self._header(part, place._replace(name=key, path=place.part(f".{key}"))) for key, part in value.items()
         }
         return value if all(map(_same, made.values(), value.values())) else made
 
-    def _header(self, value: Json, place: Place) -> Json:
+    def _header(self, value: Json, place: ValuePlace) -> Json:
         keep = keep_header(place.name.lower())
         if not isinstance(value, str) or keep is Keep.YES:
             return self.of(value, place)

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wiretape.tape.redaction.evidence import is_dummy, looks_random
-from wiretape.tape.redaction.spans import Rank, Span
-from wiretape.tape.redaction.windows import find, matches, present
+from wiretape.tape.redaction.scanning import Rank, Span, find, matches, present
 
 # The keys of model providers and of what agents use beside them: the fixed text, what follows it, the kind.
 _OWN = r"""
@@ -76,7 +75,7 @@ _ESCAPES = re.compile(r"%[0-9A-Fa-f]{2}|\\{1,16}+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]
 
 
 @dataclass(frozen=True)
-class Rule:
+class KeyRule:
     """One kind of key: the fixed text that it begins with, and what follows."""
 
     literal: str
@@ -103,35 +102,35 @@ class Rule:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[KeyRule, ...]:
     """All rules: our own ones first, then those of gitleaks."""
     vendored = Path(__file__).with_name("gitleaks.txt").read_text(encoding="utf-8")
     lines = [line.split(" ") for line in (_OWN + vendored).splitlines() if line and not line.startswith("#")]
-    return tuple(Rule(literal, rest, kind.rstrip("?"), kind.endswith("?")) for literal, rest, kind in lines)
+    return tuple(KeyRule(literal, rest, kind.rstrip("?"), kind.endswith("?")) for literal, rest, kind in lines)
 
 
 class _Tables(NamedTuple):
     """Most rules, by what a text is searched for, and the expression that finds it."""
 
-    marked: dict[str, tuple[Rule, ...]]  # by the word before the first `-` or `_`
-    dotted: dict[str, tuple[Rule, ...]]  # by the word before the first dot
-    unmarked: dict[str, tuple[Rule, ...]]  # fixed texts that are a word with a capital first, by two characters
+    marked: dict[str, tuple[KeyRule, ...]]  # by the word before the first `-` or `_`
+    dotted: dict[str, tuple[KeyRule, ...]]  # by the word before the first dot
+    unmarked: dict[str, tuple[KeyRule, ...]]  # fixed texts that are a word with a capital first, by two characters
     expression: re.Pattern[str]
 
 
 @cache
 def _tables() -> _Tables:
     marked, dotted = _words_before("_-"), _words_before(".")
-    unmarked: dict[str, tuple[Rule, ...]] = {}
+    unmarked: dict[str, tuple[KeyRule, ...]] = {}
     for rule in rules():
         if rule.literal.isalnum() and rule.literal[0].isupper():
             unmarked[rule.literal[:2]] = (*unmarked.get(rule.literal[:2], ()), rule)
     return _Tables(marked, dotted, unmarked, _expression(marked, dotted, unmarked))
 
 
-def _words_before(marks: str) -> dict[str, tuple[Rule, ...]]:
+def _words_before(marks: str) -> dict[str, tuple[KeyRule, ...]]:
     """The rules whose fixed text has one of these marks, by the word before the first one."""
-    made: dict[str, tuple[Rule, ...]] = {}
+    made: dict[str, tuple[KeyRule, ...]] = {}
     for rule in rules():
         word = re.split(f"[{marks}]", rule.literal)[0]
         if word != rule.literal and word.isalnum():
@@ -194,7 +193,7 @@ def find_keys(text: str) -> list[Span]:
     return spans
 
 
-def _candidates(text: str) -> Iterator[tuple[tuple[Rule, ...], int]]:
+def _candidates(text: str) -> Iterator[tuple[tuple[KeyRule, ...], int]]:
     """Rules that may match, and where."""
     tables = _tables()
     if (first := _SHORT_WORD.match(text)) and first[1] in tables.marked:
@@ -245,7 +244,7 @@ def in_word(text: str, start: int) -> bool:
     return not any(escape.end() == start for escape in _ESCAPES.finditer(text, around, start))
 
 
-def _find_literal(rule: Rule, text: str) -> Iterator[Span]:
+def _find_literal(rule: KeyRule, text: str) -> Iterator[Span]:
     at = find(text, rule.literal)
     while at >= 0:
         end = _run_end(text, at + len(rule.literal))

@@ -17,8 +17,7 @@ from threading import Lock
 from urllib.parse import quote
 
 from wiretape.tape.redaction.chunks import IS_TOKEN
-from wiretape.tape.redaction.spans import Rank, Span
-from wiretape.tape.redaction.windows import present
+from wiretape.tape.redaction.scanning import Rank, Span, present
 
 WIDE = "\0"  # stands between the characters of an ASCII text in UTF-16
 _BLOCK = 8

@@ -12,12 +12,12 @@ from wiretape.tape.redaction.arguments import Regions
 from wiretape.tape.redaction.assignments import basic_password, kind_of
 from wiretape.tape.redaction.chunks import unfinished
 from wiretape.tape.redaction.evidence import has_space, looks_random, worth_learning
-from wiretape.tape.redaction.json_values import Place, Walk, redact_json
+from wiretape.tape.redaction.json_values import JsonRedaction, ValuePlace, redact_json
 from wiretape.tape.redaction.learned import WIDE, Learned
 from wiretape.tape.redaction.names import Keep, keep_header, secret_parameter
 from wiretape.tape.redaction.placeholders import PLACEHOLDER, PLAIN, Placeholders, is_placeholder
+from wiretape.tape.redaction.scanning import Rank, Span
 from wiretape.tape.redaction.search import Care, Search, is_kept
-from wiretape.tape.redaction.spans import Rank, Span
 from wiretape.tape.redaction.streams import redact_frames
 
 _CLEAN_MOST = 4096  # remembered texts in which nothing was found
@@ -308,7 +308,8 @@ class Redactor:
         """The places in a JSON value at which something would be replaced, and its kind."""
         found: list[tuple[str, str]] = []
         name = path.rpartition(".")[2].partition("[")[0]
-        Walk(self, self.search(), lambda where, kind: found.append((where, kind))).of(value, Place(name, path=path))
+        redaction = JsonRedaction(self, self.search(), lambda where, kind: found.append((where, kind)))
+        redaction.of(value, ValuePlace(name, path=path))
         return found
 
     def placeholder(self, secret: str, kind: str) -> str:

@@ -24,9 +24,8 @@ from wiretape.tape.redaction.keys import find_keys, may_hold_keys
 from wiretape.tape.redaction.learned import Learned
 from wiretape.tape.redaction.names import Member, member
 from wiretape.tape.redaction.placeholders import PLACEHOLDER
-from wiretape.tape.redaction.spans import Rank, Span, merged, moved
+from wiretape.tape.redaction.scanning import Rank, Span, consists_of, matches, merged, moved, present
 from wiretape.tape.redaction.urls import find_fields, find_userinfo
-from wiretape.tape.redaction.windows import consists_of, matches, present
 
 
 class Care(IntEnum):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import orjson
@@ -21,22 +22,77 @@ from wiretape.model.stream_text import INDEX_MEMBERS, index_values
 from wiretape.tape.redaction import aws
 from wiretape.tape.redaction.arguments import holds_arguments
 from wiretape.tape.redaction.assignments import kind_of
-from wiretape.tape.redaction.frame_forms import Forms, Leaf
 from wiretape.tape.redaction.json_values import is_secret
 from wiretape.tape.redaction.names import Member, member
+from wiretape.tape.redaction.scanning import Span
 from wiretape.tape.redaction.search import Care, Search, care_for
-from wiretape.tape.redaction.spans import Span
 
 if TYPE_CHECKING:
     from wiretape.tape.redaction.redactor import Redactor
 
-Place: TypeAlias = tuple[str | int, ...]
+JsonPath: TypeAlias = tuple[str | int, ...]
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _MOST_PASSES = 8
+_MOST_FORMS = 16  # that differ in names or types only
+
+
+class Leaf(NamedTuple):
+    """One string of a frame's JSON: the `ordinal`-th string in it, names counted too."""
+
+    frame: int
+    ordinal: int
+    text: str
+
+
+class Form(NamedTuple):
+    """How a frame is built, apart from its strings' values: the next of its kind need not be parsed."""
+
+    names: tuple[str, ...]
+    names_of: Callable[[list[str]], tuple[str, ...]]
+    values_of: Callable[[list[str]], tuple[str, ...]]
+    places: tuple[tuple[int, list[Leaf]], ...]  # for each value: its ordinal, and its channel's leaves
+    kind: tuple[int, str] | None  # which value is the root's `type`, and what it is: it tells channels apart
+
+
+class Forms:
+    """The forms of the frames so far. A stream has a few, and hundreds of frames of each."""
+
+    def __init__(self) -> None:
+        self._forms: dict[str, list[Form]] = {}
+
+    def read(self, frame: int, body: str) -> bool:
+        """Note the strings of a frame whose form is known; False if it must be parsed."""
+        if "\\" in body:
+            return False
+        parts = body.split('"')  # strings stand at odd places
+        for form in self._forms.get('"'.join(parts[::2]), ()):
+            if form.names_of(parts) == form.names:
+                values = form.values_of(parts)
+                if form.kind and values[form.kind[0]] != form.kind[1]:
+                    continue
+                for (ordinal, leaves), text in zip(form.places, values, strict=True):
+                    leaves.append(Leaf(frame, ordinal, text))
+                return True
+        return False
+
+    def learn(self, body: str, noted: list[tuple[int, list[Leaf]]], kind: tuple[int, str] | None) -> None:
+        """Remember the form of a frame that was parsed. `noted`: its string values."""
+        if "\\" in body or not noted:
+            return
+        parts = body.split('"')
+        values = [2 * ordinal + 1 for ordinal, _ in noted]
+        names = sorted(set(range(1, len(parts), 2)) - set(values))
+        if len(names) < 2 or len(values) < 2:
+            return
+        names_of, values_of = itemgetter(*names), itemgetter(*values)
+        form = Form(names_of(parts), names_of, values_of, tuple(noted), kind)
+        known = self._forms.setdefault('"'.join(parts[::2]), [])
+        if len(known) < _MOST_FORMS:
+            known.append(form)
 
 
 @dataclass(slots=True)
-class Channel:
+class StringChannel:
     """All strings at one place."""
 
     name: str
@@ -73,8 +129,8 @@ class _Stream:
         self._redactor = redactor
         self._frames = frames
         self._payloads: dict[int, Payload] = {}
-        self._sealed: dict[int, aws.Message] = {}
-        self._channels: dict[Place, Channel] = {}
+        self._sealed: dict[int, aws.EventStreamMessage] = {}
+        self._channels: dict[JsonPath, StringChannel] = {}
         self._new: dict[int, dict[int, str]] = {}  # frame -> ordinal -> new text; ordinal -1: the payload is plain text
         self._clean_rests: set[str] = set()
         self._noted: list[tuple[int, list[Leaf]]] = []  # the strings of the frame that is being read
@@ -125,14 +181,14 @@ class _Stream:
             return
         self._forms.learn(body, self._noted, self._kind(value, root))
 
-    def _kind(self, value: Json, root: Place) -> tuple[int, str] | None:
+    def _kind(self, value: Json, root: JsonPath) -> tuple[int, str] | None:
         """Which of the noted strings is the root's `type`, and its value."""
         if not root:
             return None
         leaves = self._channels[(*root, *index_values(value), "type")].leaves
         return next((i, value["type"]) for i, (_, noted) in enumerate(self._noted) if noted is leaves)
 
-    def _walk(self, frame: int, value: Json, place: Place, name: str, ordinal: int, written: bool) -> int:
+    def _walk(self, frame: int, value: Json, place: JsonPath, name: str, ordinal: int, written: bool) -> int:
         """Note the strings in a dict or list, from the `ordinal`-th on; returns the number of the next string."""
         if isinstance(value, list):
             for i, part in enumerate(value):
@@ -145,7 +201,7 @@ class _Stream:
             ordinal = self._part(frame, part, (*place, key), key, ordinal + 1, inside)
         return ordinal
 
-    def _part(self, frame: int, part: Json, place: Place, name: str, ordinal: int, written: bool) -> int:
+    def _part(self, frame: int, part: Json, place: JsonPath, name: str, ordinal: int, written: bool) -> int:
         if isinstance(part, str):
             channel = self._channel(place, name, written)
             channel.append(Leaf(frame, ordinal, part))
@@ -155,10 +211,10 @@ class _Stream:
             return self._walk(frame, part, place, name, ordinal, written)
         return ordinal
 
-    def _channel(self, place: Place, name: str, written: bool) -> list[Leaf]:
+    def _channel(self, place: JsonPath, name: str, written: bool) -> list[Leaf]:
         channel = self._channels.get(place)
         if channel is None:
-            channel = self._channels[place] = Channel(name, written)
+            channel = self._channels[place] = StringChannel(name, written)
         return channel.leaves
 
     def _learn(self) -> None:
@@ -174,7 +230,7 @@ class _Stream:
         for channel in self._channels.values():
             self._redact_channel(channel, search)
 
-    def _redact_channel(self, channel: Channel, search: Search) -> None:
+    def _redact_channel(self, channel: StringChannel, search: Search) -> None:
         leaves = channel.leaves
         says = member(channel.name)
         if says in (Member.SECRET, Member.MAYBE, Member.LINK) or all(leaf.text == leaves[0].text for leaf in leaves):
@@ -197,7 +253,7 @@ class _Stream:
         for leaf, text in zip(leaves, texts, strict=True):
             self._note(leaf, text)
 
-    def _alone(self, text: str, channel: Channel, search: Search) -> str:
+    def _alone(self, text: str, channel: StringChannel, search: Search) -> str:
         care = care_for(member(channel.name), text)
         if is_secret(channel.name, text):
             if not channel.written:

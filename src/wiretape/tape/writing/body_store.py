@@ -1,6 +1,6 @@
 """The one place where bodies get their shape, share with earlier ones, and lose their secrets.
 
-A `Shelf` holds the bodies that a tape has already and a new one may build on.
+A `BodyStore` holds the bodies that a tape has already and a new one may build on.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Written:
     value: Json
 
 
-class Shelf:
+class BodyStore:
     """The recent bodies that a new one may build on. Compared with their secrets, written without."""
 
     def __init__(self, redactor: Redacts | None) -> None:

@@ -32,7 +32,7 @@ from wiretape.tape.format.bodies import plain_body, shape_of, text_body
 from wiretape.tape.format.document_text import document_shape, document_text, header_document, header_values
 from wiretape.tape.format.documents import Header
 from wiretape.tape.storage import stored
-from wiretape.tape.writing.body_store import TOO_DEEP, Redacts, Shelf, redacted, shaped
+from wiretape.tape.writing.body_store import TOO_DEEP, BodyStore, Redacts, redacted, shaped
 
 
 class TapeWriter:
@@ -45,7 +45,7 @@ class TapeWriter:
         self._sink = sink
         self._heads_clean = heads_clean or redactor is None
         self._redactor = redactor
-        self._shelf = Shelf(redactor)
+        self._shelf = BodyStore(redactor)
 
     def _write(self, number: int, at: int, part: JsonObject) -> None:
         self._sink(document_text({"exchange": number, "at": at, **part}))

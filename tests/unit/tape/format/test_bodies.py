@@ -15,7 +15,7 @@ from wiretape.tape.format.bodies import digest, json_body, plain_body, response_
 from wiretape.tape.format.frames import from_base64, to_base64
 from wiretape.tape.format.json_layout import element_encoder
 from wiretape.tape.reading.reader import read_tape
-from wiretape.tape.writing.body_store import Shelf
+from wiretape.tape.writing.body_store import BodyStore
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_an_empty_body_is_none() -> None:
     ],
 )
 def test_a_request_body_keeps_its_values_or_stays_as_it_is(raw: bytes, shape: object) -> None:
-    placed = Shelf(None).place("1", raw)
+    placed = BodyStore(None).place("1", raw)
     assert placed is not None
     assert placed[0] == shape
     if not isinstance(placed[1], JsonBody) or placed[1].exact:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 
-from wiretape.tape.journal.searched_bytes import Repeats, common_suffix
+from wiretape.tape.journal.searched_bytes import RecentBodies, common_suffix
 
 VERSION = object()
 
@@ -18,7 +18,7 @@ class Searching:
         return data.replace(b"SECRET", b"[redacted]") if b"SECRET" in data else data
 
 
-def send(repeats: Repeats, body: bytes, search: Searching, size: int = 65_536, version: object = VERSION) -> bytes:
+def send(repeats: RecentBodies, body: bytes, search: Searching, size: int = 65_536, version: object = VERSION) -> bytes:
     searched = repeats.begin(version)
     sent = b"".join(searched.clean(body[at : at + size], search) for at in range(0, len(body), size))
     searched.done()
@@ -32,14 +32,14 @@ def body(steps: int, tail: bytes = b"") -> bytes:
 
 
 def test_what_an_earlier_request_had_is_not_searched_again() -> None:
-    repeats, search = Repeats(), Searching()
+    repeats, search = RecentBodies(), Searching()
     for steps in range(1, 60):
         assert send(repeats, body(steps), search) == body(steps)
     assert search.bytes < 100_000  # 59 requests of up to 40 kB
 
 
 def test_chunks_may_come_in_any_size() -> None:
-    repeats, search = Repeats(), Searching()
+    repeats, search = RecentBodies(), Searching()
     source = random.Random(3)
     for steps in range(1, 60):
         assert send(repeats, body(steps), search, source.randint(1000, 9000)) == body(steps)
@@ -47,7 +47,7 @@ def test_chunks_may_come_in_any_size() -> None:
 
 
 def test_a_secret_in_what_is_new_is_found() -> None:
-    repeats, search = Repeats(), Searching()
+    repeats, search = RecentBodies(), Searching()
     send(repeats, body(20), search)
     assert b"SECRET" not in send(repeats, body(20, b',{"role":"user","content":"SECRET"}'), search)
     assert b"SECRET" not in send(repeats, body(20).replace(b"step 3 ", b"SECRET "), search)
@@ -55,21 +55,21 @@ def test_a_secret_in_what_is_new_is_found() -> None:
 
 
 def test_a_secret_that_begins_in_the_common_part_is_found() -> None:
-    repeats, search = Repeats(), Searching()
+    repeats, search = RecentBodies(), Searching()
     start = body(20)[:-700]
     send(repeats, start + b"SECxxx" + b"z" * 600, search)
     assert b"SECRET" not in send(repeats, start + b"SECRET" + b"z" * 600, search)
 
 
 def test_a_body_in_which_something_was_found_is_no_measure() -> None:
-    repeats, search = Repeats(), Searching()
+    repeats, search = RecentBodies(), Searching()
     for _ in range(3):
         assert b"SECRET" not in send(repeats, body(20, b',{"x":"SECRET"}'), search)
     assert repeats.texts == []
 
 
 def test_when_more_is_searched_for_nothing_counts_as_searched() -> None:
-    repeats, search = Repeats(), Searching()
+    repeats, search = RecentBodies(), Searching()
     send(repeats, body(20), search)
     before = search.bytes
     send(repeats, body(20), search, version=object())

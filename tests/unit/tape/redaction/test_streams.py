@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretape.tape.redaction import Redactor
-from wiretape.tape.redaction.frame_forms import Forms
+from wiretape.tape.redaction.streams import Forms
 
 SECRET = "zX81plainCredential77"
 TEXTS = st.sampled_from(

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.harmless import values
 
-from wiretape.tape.redaction import Redactor, windows
+from wiretape.tape.redaction import Redactor, scanning
 from wiretape.tape.redaction.learned import Learned
 from wiretape.tape.redaction.search import Search
 
@@ -45,7 +45,7 @@ def test_windows_of_any_size_find_what_a_search_of_the_whole_text_finds(text: st
     learned.add("q8Known/Secret=7wQ4m1Zb", "known")
     whole = Search(learned).spans(text), Search(learned).raw_spans(text), learned.may_be_in(text)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(windows, "WINDOW", window)
+        patched.setattr(scanning, "WINDOW", window)
         assert (Search(learned).spans(text), Search(learned).raw_spans(text), learned.may_be_in(text)) == whole
 
 
@@ -53,19 +53,19 @@ def test_windows_of_any_size_find_what_a_search_of_the_whole_text_finds(text: st
 def test_matches_that_touch_and_reach_over_windows(text: str, window: int) -> None:
     patterns = [re.compile(form) for form in ("a{1,4}", "(?<=b)a{2,3}(?!b)", "ab{0,3}+(?=-)", "-|aa")]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(windows, "WINDOW", window)
+        patched.setattr(scanning, "WINDOW", window)
         for pattern in patterns:
-            found = [match.span() for match in windows.matches(pattern, text, reach=5)]
+            found = [match.span() for match in scanning.matches(pattern, text, reach=5)]
             assert found == [match.span() for match in pattern.finditer(text)]
-        assert [windows.find(text, "ab-", at) for at in range(len(text))] == [
+        assert [scanning.find(text, "ab-", at) for at in range(len(text))] == [
             text.find("ab-", at) for at in range(len(text))
         ]
-        assert windows.consists_of(text, re.compile("[ab]*")) == ("-" not in text)
+        assert scanning.consists_of(text, re.compile("[ab]*")) == ("-" not in text)
 
 
 def test_harmless_strings_stay_in_small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     replaced = [kind for kind, value in values() if Redactor().value(value) != value]
-    monkeypatch.setattr(windows, "WINDOW", 7)
+    monkeypatch.setattr(scanning, "WINDOW", 7)
     assert [kind for kind, value in values() if Redactor().value(value) != value] == replaced
 
 
