@@ -57,7 +57,7 @@ def by_an_updated_test(tape: Path, settings: Settings) -> None:
     UpdatedTape(Tape(None, HEADER, ()), [Fresh(EXCHANGE)], HEADER).write(tape, settings)
 
 
-def by_a_recording_beside_the_rest(tape: Path, settings: Settings) -> None:
+def by_a_merged_recording(tape: Path, settings: Settings) -> None:
     write_tape(tape, HEADER, [replace(EXCHANGE, request=exchange(1, chat(user("old")), "ok").request)])
     staged = StagedRecording(tape, goes_on=False)
     write_tape(staged.fresh, HEADER, [EXCHANGE])
@@ -79,7 +79,7 @@ PLACES = [
     by_a_fork,
     by_live_debugging,
     by_an_updated_test,
-    by_a_recording_beside_the_rest,
+    by_a_merged_recording,
     by_a_merge_of_branches,
 ]
 
