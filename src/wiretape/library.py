@@ -45,7 +45,7 @@ def analyzed(tape: reader.Tape) -> AnalyzedTape:
 
 
 class TapeCall(CallReport):
-    """A model call: the members of a step in `wiretape stats --json`, and what was sent and answered."""
+    """A model call: the members of a step in `wiretape stats --json`, its request and its response."""
 
     _step: Step = PrivateAttr()
 
@@ -112,7 +112,7 @@ class AnalyzedTape(reader.Tape):
         """Every model call, by number."""
         from wiretape.analyze.stats import call_reports
 
-        reports = call_reports(self.run, self._prices)
+        reports = call_reports(self.run, self.prices)
         return [TapeCall(report, step) for report, step in zip(reports, self.run.steps, strict=True)]
 
     def call(self, number: int) -> TapeCall:
@@ -143,7 +143,7 @@ class AnalyzedTape(reader.Tape):
     def lint(
         self, select: Sequence[str] = (), ignore: Sequence[str] = (), redact: Sequence[str] = ()
     ) -> list[LintFinding]:
-        """What `wiretape lint` finds. `redact`: patterns of secrets besides the known ones. Raises UsageError."""
+        """What `wiretape lint` finds. `redact`: additional patterns of secrets. Raises UsageError."""
         from wiretape.analyze.lint.rules import chosen
 
         return self.lint_with(chosen(select, ignore), redact)
@@ -174,7 +174,7 @@ class AnalyzedTape(reader.Tape):
         from wiretape.analyze.diff.runs import compare_runs
 
         there = analyzed(other) if isinstance(other, reader.Tape) else open(other)
-        return compare_runs(self.run, there.run, mask, self._prices, there._prices)
+        return compare_runs(self.run, there.run, mask, self.prices, there.prices)
 
     def tool(self, name: str, **options: Any) -> Callable[..., Any]:
         """A stub that answers as the recorded tool did, by arguments. `returns`, `is_async`: see docs/tools.md."""
@@ -183,7 +183,8 @@ class AnalyzedTape(reader.Tape):
         return stub_of_tape(self, name, **options)
 
     @cached_property
-    def _prices(self) -> PriceList | None:
+    def prices(self) -> PriceList | None:
+        """List prices at the time of the recording. None: the extra `prices` is not installed."""
         from wiretape.adapters.prices import price_list
 
         return price_list(self.header.started)
@@ -192,13 +193,13 @@ class AnalyzedTape(reader.Tape):
     def _stats(self) -> StatsReport:
         from wiretape.analyze.stats import stats
 
-        return stats(self.run, self.warnings, self._prices)
+        return stats(self.run, self.warnings, self.prices)
 
     @cached_property
     def _cache(self) -> CacheReport:
         from wiretape.analyze.cache.diagnosis import diagnose
 
-        return diagnose(self.run, self._prices)
+        return diagnose(self.run, self.prices)
 
     @cached_property
     def _annotated(self) -> AnnotatedRun:
@@ -251,7 +252,7 @@ class RunAnnotations:
 
 
 def annotations_of(tape: AnalyzedTape, name: str = "the tape", **more: Any) -> Annotations:
-    """What is known of a tape beside its run, for the debugger. `more`: further members of `Annotations`."""
+    """Return the annotations of a tape for the debugger. `more`: further members of `Annotations`."""
     from wiretape.debug.annotations import Annotations
 
     known = RunAnnotations(tape.run)

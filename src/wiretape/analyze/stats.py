@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from wiretape.analyze.cache.diagnosis import diagnose
 from wiretape.analyze.cache.findings import cache_sum
@@ -31,13 +32,9 @@ def stats(run: Run, warnings: Sequence[str] = (), listed: PriceList | None = Non
     calls = [step.call for step in run.steps]
     ran = _ran(run)
     return StatsReport(
-        calls=len(calls),
+        **sums(calls, price),
         not_inferences=dict(Counter(call.kind for call in calls if call.kind != "inference")),
-        tool_calls=_tool_calls(calls),
         agents=len(run.agents),
-        usage=usage_sum(calls),
-        hit_rate=hit_rate(calls),
-        cost=cost_sum(calls, price),
         wall_ms=wall_ms(calls),
         turns=[_turn(turn, run, ran, price) for turn in run.turns],
         side_calls=[_step(step, run, ran, price) for step in run.side_calls],
@@ -72,8 +69,15 @@ def first_token_ms(call: ModelCall) -> int | None:
     return first - call.at if first is not None else None
 
 
-def _tool_calls(calls: Iterable[ModelCall]) -> int:
-    return sum(len(call.tool_calls) for call in calls)
+def sums(calls: Sequence[ModelCall], price: Price) -> dict[str, Any]:
+    """Return the members that every report of a group of calls has."""
+    return {
+        "calls": len(calls),
+        "tool_calls": sum(len(call.tool_calls) for call in calls),
+        "usage": usage_sum(calls),
+        "hit_rate": hit_rate(calls),
+        "cost": cost_sum(calls, price),
+    }
 
 
 def _ran(run: Run) -> dict[int, list[ToolRunReport]]:
@@ -92,12 +96,8 @@ def _turn(turn: Turn, run: Run, ran: Mapping[int, list[ToolRunReport]], price: P
         turn=turn.number,
         user=turn.user,
         answer=turn.answer,
-        calls=len(calls),
-        tool_calls=_tool_calls(calls),
+        **sums(calls, price),
         agents=len({step.agent for step in turn.steps}),
-        usage=usage_sum(calls),
-        hit_rate=hit_rate(calls),
-        cost=cost_sum(calls, price),
         wall_ms=wall_ms(calls),
         steps=[_step(step, run, ran, price) for step in turn.steps],
     )
@@ -136,11 +136,7 @@ def _by_agent(run: Run, price: Price) -> list[AgentReport]:
     return [
         AgentReport(
             name=agent.name,
-            calls=len(calls[agent.number]),
-            tool_calls=_tool_calls(calls[agent.number]),
-            usage=usage_sum(calls[agent.number]),
-            hit_rate=hit_rate(calls[agent.number]),
-            cost=cost_sum(calls[agent.number], price),
+            **sums(calls[agent.number], price),
             parent=run.agents[agent.parent].name if agent.parent is not None else None,
             started_by=agent.started_by,
             started_tool=agent.started_tool,
@@ -174,17 +170,7 @@ def _by_model(steps: Iterable[Step], price: Price) -> list[GroupReport]:
     calls: dict[str, list[ModelCall]] = {}
     for step in steps:
         calls.setdefault(step.call.model or "unknown", []).append(step.call)
-    return [
-        GroupReport(
-            name=name,
-            calls=len(own),
-            tool_calls=_tool_calls(own),
-            usage=usage_sum(own),
-            hit_rate=hit_rate(own),
-            cost=cost_sum(own, price),
-        )
-        for name, own in calls.items()
-    ]
+    return [GroupReport(name=name, **sums(own, price)) for name, own in calls.items()]
 
 
 FIELDS = ("input", "cached", "cache_write", "output", "reasoning")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-from wiretape.analyze.cost import Price, cost_sum, pricing
+from wiretape.analyze.cost import Price, pricing
 from wiretape.analyze.diff.alignment import aligned_steps, aligned_turns
 from wiretape.analyze.diff.calls import CallComparer, Spot
 from wiretape.analyze.diff.report import CallSide, DiffReport, RunDifference, Sums, TurnPair
-from wiretape.analyze.stats import hit_rate, usage_sum, wall_ms
+from wiretape.analyze.stats import sums, wall_ms
 from wiretape.analyze.why import why
 from wiretape.compare.mask import Masker
 from wiretape.model.run import Run, Step, Turn
@@ -134,11 +134,7 @@ def _cut(value: str | None) -> str | None:
 def _sums(steps: Sequence[Step], price: Price) -> Sums:
     calls = [step.call for step in steps]
     return Sums(
-        calls=len(calls),
-        tool_calls=sum(len(call.tool_calls) for call in calls),
+        **sums(calls, price),
         agents=len({step.agent for step in steps}),
-        usage=usage_sum(calls),
-        hit_rate=hit_rate(calls),
-        cost=cost_sum(calls, price),
         wall_ms=wall_ms(calls),
     )

@@ -149,7 +149,6 @@ class _Checker:
             return TapeCheck(tape=name, problem=f"its baseline cannot be read: {error}")
 
     def _judged(self, tape: OpenedTape) -> TapeCheck:
-        from wiretape.adapters.prices import price_list
         from wiretape.analyze.budgets.judging import judge, on_incomplete
         from wiretape.analyze.budgets.report import TapeCheck
         from wiretape.analyze.cost import pricing
@@ -157,7 +156,7 @@ class _Checker:
         from wiretape.analyze.lint.rules import lint
         from wiretape.wire.mcp.tool_exchange import is_tool_exchange
 
-        prices = price_list(tape.tape.header.started)
+        prices = tape.tape.prices
         errors = []
         if self._wanted.budgets.no_lint_errors:
             found = lint(Subject(tape.run, tape.tape.exchanges, self._redact), _lint_rules())
@@ -170,7 +169,6 @@ class _Checker:
         return TapeCheck(tape=tape.name, judgements=on_incomplete(judged, tape.tape.gaps), lint=errors)
 
     def _compared(self, baseline: _Baseline, new: OpenedTape) -> list[Judgement]:
-        from wiretape.adapters.prices import price_list
         from wiretape.analyze.budgets.baseline import against
         from wiretape.analyze.budgets.judging import against_incomplete
         from wiretape.analyze.cost import pricing
@@ -180,7 +178,7 @@ class _Checker:
         if not old.exists():
             return [_not_there(old, new.name, baseline.has_some)]
         before = link(str(old), read(str(old)))
-        lists = [price_list(one.tape.header.started) for one in (before, new)]
+        lists = [one.tape.prices for one in (before, new)]
         prices = [pricing(one) for one in lists]
         judged = against(
             before.run, new.run, self._wanted.tolerance, prices[0], prices[1], self._masks, None not in lists

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.model.wording import plural
-from wiretape.views.figures import duration, long_cost, long_sum, money, percent, short_cost, short_sum
+from wiretape.views.figures import duration, percent, short_cost, short_sum
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import Indented, labelled, sentence
 from wiretape.views.stats.agents import between
-from wiretape.views.stats.groups import groups
+from wiretape.views.stats.groups import groups, sum_lines
 from wiretape.views.stats.steps import StepTable
 
 
@@ -76,23 +76,9 @@ def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
     facts += [plural(report.agents, "agent")]
     facts += [duration(report.wall_ms)] if report.wall_ms is not None else []
     yield from labelled(console, "Total", Text(" · ".join(facts)), width)
-    fields = ["input", "cached", "output", "reasoning"]
-    if report.usage.cache_write is not None:  # most providers do not charge cache writes
-        fields.insert(2, "cache_write")
-    for field in fields:
-        label = field.replace("_", " ").ljust(13)
-        yield Text.assemble(" " * 8, (label, "dim"), long_sum(report.usage, field, report.calls))
-    # With unknown numbers, the rate is not the quotient of the sums above.
-    over = (
-        ", over the calls that give both" if report.hit_rate is not None and report.usage.unknown.get("cached") else ""
-    )
-    yield Text.assemble(" " * 8, ("hit rate".ljust(13), "dim"), percent(report.hit_rate) + over)
-    if report.cache.lost_tokens:
-        paid = f" ({money(report.cache.lost_usd)})" if report.cache.lost_usd is not None else ""
-        missed = f"{report.cache.lost_tokens:,} that the cache would have served{paid}"
-        yield Text.assemble(" " * 8, ("missed".ljust(13), "dim"), missed)
-    if report.prices is not None or report.cost.usd is not None:  # without prices, the line is left out
-        yield Text.assemble(" " * 8, ("cost".ljust(13), "dim"), long_cost(report.cost))
+    partly = report.hit_rate is not None and report.usage.unknown.get("cached")
+    # With unknown numbers, the rate is not the quotient of the sums.
+    yield from sum_lines(report, ", over the calls that give both" if partly else "")
 
 
 def _findings(report: StatsReport, console: Console, width: int) -> Iterator[Text]:

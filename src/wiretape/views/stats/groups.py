@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from wiretape.analyze.report import AgentReport, GroupReport
+from wiretape.analyze.report import AgentReport, GroupReport, StatsReport
+from wiretape.analyze.totals import TotalsReport
 from wiretape.model.wording import plural
-from wiretape.views.figures import UNKNOWN, percent, short_cost, short_sum
+from wiretape.views.figures import UNKNOWN, long_cost, long_sum, money, percent, short_cost, short_sum
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import TableColumn, fit, header_line, row_lines
@@ -47,6 +48,25 @@ def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: i
         if isinstance(report, AgentReport) and report.started_by is not None:
             indent = 2 * depths[report.name]
             yield from labelled(console, "", Text(_started(report), style="dim"), width, indent, label_width=0)
+
+
+def sum_lines(report: StatsReport | TotalsReport, rate_note: str = "") -> Iterator[Text]:
+    """Yield the sums of a whole report: tokens, hit rate and cost, a line each."""
+    fields = ["input", "cached", "output", "reasoning"]
+    if report.usage.cache_write is not None:  # most providers do not charge cache writes
+        fields.insert(2, "cache_write")
+    for field in fields:
+        yield _sum_line(field.replace("_", " "), long_sum(report.usage, field, report.calls))
+    yield _sum_line("hit rate", percent(report.hit_rate) + rate_note)
+    if isinstance(report, StatsReport) and report.cache.lost_tokens:
+        paid = f" ({money(report.cache.lost_usd)})" if report.cache.lost_usd is not None else ""
+        yield _sum_line("missed", f"{report.cache.lost_tokens:,} that the cache would have served{paid}")
+    if report.prices is not None or report.cost.usd is not None:  # without prices, the line is left out
+        yield _sum_line("cost", long_cost(report.cost))
+
+
+def _sum_line(label: str, value: str) -> Text:
+    return Text.assemble(" " * 8, (label.ljust(13), "dim"), value)
 
 
 def _row(report: GroupReport, depth: int) -> list[Text]:

@@ -11,11 +11,10 @@ from rich.text import Text
 from wiretape.analyze.report import GroupReport
 from wiretape.analyze.totals import TapeTotals, ToolTotals, TotalsReport
 from wiretape.model.wording import plural
-from wiretape.views.figures import long_cost, long_sum, percent
 from wiretape.views.printable import name, one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import TableColumn, fit, header_line, row_lines
-from wiretape.views.stats.groups import groups
+from wiretape.views.stats.groups import groups, sum_lines
 
 BY = ("tape", "model", "agent", "tool", "day")
 
@@ -66,15 +65,7 @@ def _total(report: TotalsReport, console: Console, width: int) -> Iterator[Text]
     calls = plural(report.calls, "call") + (f" ({others})" if others else "")
     facts = [plural(report.tapes, "tape"), plural(report.turns, "turn"), calls, plural(report.tool_calls, "tool call")]
     yield from labelled(console, "Total", Text(" · ".join(facts)), width)
-    fields = ["input", "cached", "output", "reasoning"]
-    if report.usage.cache_write is not None:
-        fields.insert(2, "cache_write")
-    for field in fields:
-        label = field.replace("_", " ").ljust(13)
-        yield Text.assemble(" " * 8, (label, "dim"), long_sum(report.usage, field, report.calls))
-    yield Text.assemble(" " * 8, ("hit rate".ljust(13), "dim"), percent(report.hit_rate))
-    if report.prices is not None or report.cost.usd is not None:
-        yield Text.assemble(" " * 8, ("cost".ljust(13), "dim"), long_cost(report.cost))
+    yield from sum_lines(report)
 
 
 def _tools(tools: Sequence[ToolTotals], width: int) -> Iterator[Text]:
