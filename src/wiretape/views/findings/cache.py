@@ -37,7 +37,7 @@ _STYLES: dict[Verdict, str] = {
     "routed_elsewhere": "yellow",
     "not_asked": "yellow",
 }
-_EVIDENCE = {"provider": "from the provider", "wire": "", "inferred": "inferred"}
+_EVIDENCE = {"provider": "reported by the provider", "wire": "", "inferred": "inferred"}
 COLUMNS = [
     TableColumn("call", right=True),
     TableColumn("agent", flexible=True, least=6),

@@ -68,8 +68,8 @@ _SAYS: dict[LinkKind, str] = {
     "compacted": "summed up its history:",
 }
 _RESTS_ON: dict[LinkBasis, str] = {
-    "header": "from a header",
-    "id": "from an id",
+    "header": "by a header",
+    "id": "by an id",
     "data_flow": "by its text",
     "order": "by its order",
 }

@@ -92,7 +92,7 @@ def _depths(reports: Sequence[GroupReport]) -> dict[str, int]:
 
 
 _BASIS = {
-    "header": "from a request header",
+    "header": "linked by a request header",
     "id": "linked by an id",
     "data_flow": "linked by the text that flows between them",
     "order": "inferred from the order of calls",

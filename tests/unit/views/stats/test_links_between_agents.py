@@ -35,7 +35,7 @@ def test_every_line_says_what_it_rests_on() -> None:
     assert lines(STARTED, MESSAGE, report, guess) == [
         "",
         "Between agents",
-        "call 3    message to scout, call 5 (from an id)",
+        "call 3    message to scout, call 5 (by an id)",
         "call 3    report to root, call 5 (likely, by its text)",
         "call 3    message to scout, call 5 (possibly, by its order)",
     ]
@@ -49,7 +49,7 @@ def test_what_arrived_nowhere_and_lists() -> None:
     unknown = listed.model_copy(update={"to_agent": None, "detail": "a-7 complete; no call of it is on the tape"})
     assert lines(lost, listed, unknown)[2:] == [
         "call 3    message to an agent without calls here, not delivered: no such agent",
-        "          (from an id)",
+        "          (by an id)",
         "call 3    list of agents: scout: running; 1 of its calls had begun",
         "call 3    list of agents: a-7 complete; no call of it is on the tape",
     ]
