@@ -34,7 +34,7 @@ def test_demo_records_replays_and_explains(tmp_path: Path) -> None:
     assert done.stdout.count(ANSWER) == 2  # recorded, replayed
     assert "connection refused" in done.stdout
     assert "4 exact" in done.stdout
-    assert "The agent said the same" in done.stdout
+    assert "The agent printed the same text" in done.stdout
     assert "4 calls · 2 tool calls · 2 agents" in done.stdout
     assert "\x1b" not in done.stdout
     assert len(read_tape(tape).exchanges) == 4

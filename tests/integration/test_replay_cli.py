@@ -231,7 +231,7 @@ def test_an_old_tape_causes_a_warning_or_an_error(tape: Path) -> None:
     warned = wiretape("replay", tape, "--max-age", "1h", *program)
     assert (warned.returncode, warned.stdout) == (0, "two\n")
     assert told in warned.stderr
-    assert f"  to record it anew: wiretape record -o {tape} --force -- {sys.executable} …" in warned.stderr
+    assert f"  to record it again: wiretape record -o {tape} --force -- {sys.executable} …" in warned.stderr
     (tape.parent / "pyproject.toml").write_text('[tool.wiretape]\nmax_age = "1h"\nmax_age_action = "fail"\n')
     refused = wiretape("replay", tape, *program, cwd=tape.parent)
     assert (refused.returncode, refused.stdout) == (2, "")

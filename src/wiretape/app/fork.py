@@ -57,7 +57,7 @@ def fork_path(source: ForkSource, call: int, options: ForkOptions) -> Path:
     """Return the path of the new tape. Raises an error before anything is sent."""
     if options.output is None:
         if source.tape.path is None or source.name == "-":
-            raise UsageError("a tape from standard input has no place of its own: name its fork with -o")
+            raise UsageError("a tape from standard input has no path: name its fork with -o")
         return free_name(Path(source.name), f"fork-{call}")
     out, same = options.output, source.tape.path
     if out.exists() and same is not None and same.exists() and out.samefile(same):
@@ -79,7 +79,7 @@ def fork_live(
 ) -> ForkResult:
     """Continue a run without its program: calls go to a live model, and tools are answered from the tape.
 
-    `on_start` gets a description of the change; `with_person` may add a person who answers tool calls.
+    `on_start` gets a description of the change; `with_person` may add a hook that asks a person for tool results.
     """
     check_base_url(options.base_url)
     settings = load_settings(Path.cwd())
@@ -126,7 +126,7 @@ def fork_with_program(
     fork = Fork(source.tape.exchanges, change)
     if fork.splits_socket:
         raise UsageError(
-            f"call {call} is on a WebSocket, which {argv[0]} would open anew, and a tape cannot play a part of one\n"
+            f"call {call} is on a WebSocket, and a tape cannot play only the first part of one\n"
             "  omit CMD: wiretape then continues over HTTP"
         )
     if not fork.entries:

@@ -74,7 +74,7 @@ class RecordObserver(Protocol):
         """The program is about to start."""
 
     def listening(self, port: int, variables: Mapping[str, str], /) -> None:
-        """The proxy waits for programs that somebody else starts."""
+        """The proxy waits for programs that wiretape does not start."""
 
 
 @dataclass(frozen=True, slots=True)

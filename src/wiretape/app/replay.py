@@ -70,7 +70,7 @@ class ReplayObserver(Protocol):
         """The program is about to start."""
 
     def listening(self, server: ReplayServer, variables: Mapping[str, str], /) -> None:
-        """The server waits for programs that somebody else starts."""
+        """The server waits for programs that wiretape does not start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +182,11 @@ def _check_report(path: Path) -> None:
 
 def _how_to_renew(tape: Tape, argv: Sequence[str]) -> str:
     program = typed(argv) if argv else "…"
-    return f"  to record it anew: wiretape record -o {shlex.quote(str(tape.path))} --force -- {program}"
+    return f"  to record it again: wiretape record -o {shlex.quote(str(tape.path))} --force -- {program}"
 
 
 def is_sealed(options: ReplayRunOptions, argv: Sequence[str]) -> bool:
-    """True if the program gets a network of its own: the option, else the setting."""
+    """True if the program gets its own sealed network: the option, else the setting."""
     sealed = options.sealed if options.sealed is not None else load_settings(Path.cwd()).sealed
     if sealed and not argv:
         if options.sealed:

@@ -55,7 +55,7 @@ class LiveReport:
         self._tape = tape
         self._argv = argv  # empty: wiretape runs no program
         self._counted = counted  # print the table of `wiretape stats` at the end
-        self._verbose = verbose  # print what is set for the program
+        self._verbose = verbose  # print the settings of the program
         self._console = make_console(stderr=True)
         self._registry = default_registry()
         self._memo = Memo()
@@ -270,10 +270,10 @@ class LiveReport:
 
     def say(self, text: str, style: str | None = None, *, whole: bool = False) -> None:
         """Print a sentence. At a terminal it is wrapped, unless it is `whole`: a command to copy."""
-        said = f"{_PREFIX}{output().text(text)}"
+        line_text = f"{_PREFIX}{output().text(text)}"
         wraps = self._console.is_terminal and not whole
         with self._lock:
-            for line in _wrapped(said, self._width(), "  ") if wraps else [said]:
+            for line in _wrapped(line_text, self._width(), "  ") if wraps else [line_text]:
                 self._console.print(line, style=style, soft_wrap=True)
 
 

@@ -69,7 +69,7 @@ def read_whole(path: str | Path) -> Tape:
 
 
 def read_to_show(path: str | Path) -> Tape:
-    """Read what is readable of a tape. If it is damaged, the command exits with 1."""
+    """Read the readable part of a tape. If it is damaged, the command exits with 1."""
     from wiretape.tape.reading.reader import read_tape
 
     tape = read_tape(path, partial=True)
@@ -79,7 +79,7 @@ def read_to_show(path: str | Path) -> Tape:
 
 
 def _read_stdin(reads: Callable[[Path], Tape]) -> Tape:
-    """Copy standard input to a file, because a tape's journal is looked for beside it."""
+    """Copy standard input to a file, because the reader looks for a journal beside a tape."""
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as directory:

@@ -77,8 +77,8 @@ def _place(exchange: Exchange) -> str:
     parts = urlsplit(exchange.request.url)
     status = f" → {exchange.response.status}" if exchange.response is not None else ""
     kind = exchange.request.headers.get("content-type") or ""
-    told = f" ({kind.partition(';')[0]})" if kind else ""
-    return f"{exchange.request.method} {parts.netloc}{parts.path}{told}{status}"
+    kind_text = f" ({kind.partition(';')[0]})" if kind else ""
+    return f"{exchange.request.method} {parts.netloc}{parts.path}{kind_text}{status}"
 
 
 def _empty_checks(name: str) -> Iterator[Check]:

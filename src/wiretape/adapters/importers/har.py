@@ -234,5 +234,5 @@ def _failed(entry: JsonObject, answered: JsonObject) -> Ended:
     """Return how an exchange without a response ended."""
     if ended := (entry.get(OURS) or {}).get("ended"):
         return Ended(ended)
-    said = str(answered.get("_error") or entry.get("_error") or "").lower()
-    return Ended.CLIENT_CLOSED if any(word in said for word in _ABORTED) else Ended.UPSTREAM_UNREACHABLE
+    reason = str(answered.get("_error") or entry.get("_error") or "").lower()
+    return Ended.CLIENT_CLOSED if any(word in reason for word in _ABORTED) else Ended.UPSTREAM_UNREACHABLE

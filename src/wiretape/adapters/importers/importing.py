@@ -85,8 +85,8 @@ def _import(source: Source, form: str) -> Iterator[ImportedExchange | RefusedEnt
     except OSError as error:
         yield RefusedEntry(source.name, None, f"cannot be read: {error.strerror or error}")
     except Exception as error:  # an unexpected error in one file must not stop the import of others
-        said = " ".join(str(error).split())[:200]
-        yield RefusedEntry(source.name, None, f"is not as it should be: {type(error).__name__}: {said}")
+        reason = " ".join(str(error).split())[:200]
+        yield RefusedEntry(source.name, None, f"cannot be imported: {type(error).__name__}: {reason}")
     else:
         if not found:
             yield RefusedEntry(source.name, None, "holds no exchange")

@@ -1,4 +1,4 @@
-"""What well-known programs need, besides the variables that every program gets, to reach wiretape. Data only.
+"""Settings of well-known programs, in addition to the variables that every program gets. Data only.
 
 PRESETS are agents; LANGUAGES are the runtimes of other programs. `programs.py` finds the preset of a command line, and
 `preparing.py` applies it. Proxy, certificate and base-URL variables are set for every program (`child.py`, `trust.py`,
@@ -18,7 +18,7 @@ When: TypeAlias = Literal["always", "record", "replay"]
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """An environment variable: exactly one of `value`, `route` and `made` says what it is set to.
+    """An environment variable: exactly one of `value`, `route` and `made` defines its value.
 
     A value that the user has set takes precedence; the options of `made` are appended to it.
     """
@@ -26,7 +26,7 @@ class Variable:
     name: str
     why: str
     value: str = ""  # this text
-    route: str = ""  # the URL under wiretape's port that stands for this base URL
+    route: str = ""  # this base URL, routed through wiretape's port
     made: Literal["", "jvm"] = ""  # computed for each run: the options of a Java virtual machine
     where_set: bool = False  # only if the user has set the variable; an empty value is enough
     when: When = "always"
@@ -63,8 +63,8 @@ class Preset:
     suffixes: tuple[str, ...] = ()  # of files that the language runs
     variables: tuple[Variable, ...] = ()
     config: ConfigFile | None = None
-    env_files: tuple[str, ...] = ()  # files of variables that the program reads, besides .env
-    hosts: tuple[str, ...] = ()  # to record besides the known providers
+    env_files: tuple[str, ...] = ()  # files of variables that the program reads in addition to .env
+    hosts: tuple[str, ...] = ()  # to record in addition to the known providers
     ignores_proxy: str = ""  # which of its HTTP clients ignore proxy variables
     notes: tuple[str, ...] = ()
 

@@ -1,6 +1,6 @@
-"""Base-URL routes: paths under wiretape's own port that stand for other URLs.
+"""Base-URL routes: paths under wiretape's own port, each of which represents another URL.
 
-`http://127.0.0.1:PORT/api.deepseek.com/v1` stands for `https://api.deepseek.com/v1`. The scheme of a loopback host is
+`http://127.0.0.1:PORT/api.deepseek.com/v1` represents `https://api.deepseek.com/v1`. The scheme of a loopback host is
 http, that of others https; the first segment may state another one: `/http:models.internal:8080/v1`. The recorder and
 the replay server share these functions; none of them connects.
 """
@@ -25,7 +25,7 @@ _BASE_URL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class BaseUrl:
-    """The parts of a base URL that can be routed. A route replaces its origin and keeps the rest as it is written."""
+    """The parts of a base URL that can be routed. A route replaces its origin and keeps the rest unchanged."""
 
     before: str
     scheme: str
@@ -79,7 +79,7 @@ def _ascii(authority: str) -> str:
 
 @lru_cache(256)  # most requests of a program have the same path
 def route_url(path_and_query: str, upstream: str | None = None) -> str | None:
-    """Return the URL that a request target stands for. None: it names no host, and `upstream` is not set.
+    """Return the URL of a request target. None: it names no host, and there is no `upstream`.
 
     With `upstream`, a first segment alone (`/openapi.json`) is a path, not a host.
     """
@@ -99,7 +99,7 @@ def _with_version(base: str, rest: str) -> str:
 
 
 def route_path(url: str) -> str:
-    """Return the path under wiretape's port that stands for a URL: the inverse of `route_url`. Raises ValueError."""
+    """Return the path under wiretape's port for a URL: the inverse of `route_url`. Raises ValueError."""
     parsed = parse_base_url(url)
     if parsed is None:
         raise ValueError(f"{url!r} cannot be routed")

@@ -1,6 +1,6 @@
-"""`wiretape demo`: record a small agent, take its models away, run it again from the tape, and explain the run.
+"""`wiretape demo`: record a small agent, stop its models, replay it from the tape, and explain the run.
 
-The commands that it runs are the ones that it prints; this module only narrates.
+The demo runs the commands that it prints.
 """
 
 from __future__ import annotations
@@ -27,22 +27,24 @@ if TYPE_CHECKING:
 
 AGENT = "wiretape.demo.subagents"
 CAPTURE = "subagents.tape"
-_DELAY = 0.15  # seconds that the scripted models take to think
+_DELAY = 0.15  # seconds before a scripted model answers
 
 
 class DemoFailed(WiretapeError):
-    """A step of the demo did not do what it is there to show."""
+    """A step of the demo failed."""
 
     exit_code = 1
 
 
 @click.command()
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to keep the tape (default: a new folder).")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write the tape to this file (default: in a new folder)."
+)
 def command(output: Path | None) -> None:
     """Record, replay and explain a small agent, from start to end.
 
     The agent is a supervisor that hands a calendar request to a calendar agent. Its models are a scripted upstream
-    on this machine: no key, no network, less than a minute.
+    on this machine, so the demo needs neither a key nor a network. It takes less than a minute.
     """
     from wiretape.views.terminal import make_console
 
@@ -68,23 +70,23 @@ class Demo:
     def _record(self) -> tuple[dict[str, str], str]:
         from wiretape.demo.upstream import serve
 
-        self._title("1  record", "An agent runs, and all that it says to its models goes onto a tape.")
-        self._say("A user asks it for a meeting tomorrow at 3; it asks a calendar agent of its own.")
+        self._title("1  record", "An agent runs, and all its requests to models are recorded on a tape.")
+        self._say("A user requests a meeting tomorrow at 3; the agent calls its calendar agent.")
         with serve(delay=_DELAY) as upstream:
             self._say(f"Its models are a scripted upstream on {upstream.url}.")
             port = upstream.server_port
             environment = {**os.environ, "DEEPSEEK_BASE_URL": upstream.url, "DEEPSEEK_API_KEY": "demo-key"}
             output = self._wiretape(["record", "--no-stats", "-o", str(self.tape), "--", *_agent()], environment)
-        self._title("2  the models are gone", "The upstream is closed. Nothing answers there any more:")
+        self._title("2  the models are gone", "The upstream is closed, and its port refuses connections:")
         self._say(f"  connect to 127.0.0.1:{port}: {_knock(port)}")
         return environment, output
 
     def _unpack(self) -> tuple[dict[str, str], None]:
-        self._title("1  record", "Left out: recording needs mitmproxy, which needs Python 3.12 or later.")
+        self._title("1  record", "Skipped: recording needs mitmproxy, which needs Python 3.12 or later.")
         self._say("To record: in wiretape's own folder, on Python 3.12 or later:")
         self._say("  pip install '.[proxy]'")
-        self._say("What follows uses a recording of the same agent that comes with wiretape.")
-        self._title("2  no models", "There is no model, no key and no network in what follows.")
+        self._say("The next steps use a recording of the same agent, which is part of wiretape.")
+        self._title("2  no models", "The next steps use neither a model nor a key nor a network.")
         from wiretape.tape.atomic import rewrite
 
         self.tape.parent.mkdir(parents=True, exist_ok=True)
@@ -97,8 +99,8 @@ class Demo:
 
     def _compare(self, recorded: str, replayed: str) -> None:
         if recorded != replayed:
-            raise DemoFailed(f"the replayed agent said something else\n  recorded  {recorded}\n  replayed  {replayed}")
-        self._say("The agent said the same, word for word, with no model to ask.", style="bold")
+            raise DemoFailed(f"the replayed agent printed other text\n  recorded  {recorded}\n  replayed  {replayed}")
+        self._say("The agent printed the same text, word for word, without a model.", style="bold")
 
     def _explain(self) -> None:
         self._title("4  explain", "One sentence of the user took four model calls. Why?")
@@ -109,10 +111,10 @@ class Demo:
         self._title("What to type next", "")
         self._say("Look at what call 4 added to the conversation:")
         self._say(f"  {wiretape} show {self.tape} 4")
-        self._say("Watch a replay refuse what was never recorded, a meeting of another title:")
+        self._say("See how a replay refuses a request that was never recorded, a meeting with another title:")
         self._say(f"  {wiretape} replay {self.tape} -- {' '.join(_typed('python'))} -m {AGENT} --title 设计评审会")
         if _can_record():
-            self._say("Record an agent of yours:")
+            self._say("Record your own agent:")
             self._say(f"  {wiretape} record -o my.tape -- python my_agent.py")
 
     def _title(self, title: str, says: str) -> None:
@@ -127,14 +129,14 @@ class Demo:
         self.console.print(text, style=style, soft_wrap=text.startswith("  "))
 
     def _wiretape(self, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
-        """Run a command of ours and give what it printed, which is shown as it comes."""
+        """Run a wiretape command, print its output while it runs, and return it."""
         typed = [word for given in ("wiretape", *arguments) for word in _typed(given)]
         self.console.print(f"$ {' '.join(typed)}", style="cyan", soft_wrap=True)
         return _run([sys.executable, "-m", "wiretape", *arguments], environment)
 
 
 def _typed(word: str) -> list[str]:
-    """A word of a command line as a person would type it here: a program outside of PATH needs its path."""
+    """Return a word of a command line as a person would type it: a program outside PATH needs its path."""
     if word not in ("wiretape", "python", sys.executable):
         return [word]
     program = Path(sys.executable).with_name("python" if word == sys.executable else word)
@@ -153,15 +155,15 @@ def _agent() -> list[str]:
 
 def _run(argv: Sequence[str], environment: Mapping[str, str]) -> str:
     sys.stdout.flush()
-    said = []
+    lines = []
     with subprocess.Popen(argv, stdout=subprocess.PIPE, env=dict(environment), encoding="utf-8") as process:
         assert process.stdout is not None
         for line in process.stdout:
-            said.append(line)
+            lines.append(line)
             click.echo(line, nl=False)
     if process.returncode:
         raise DemoFailed(f"`wiretape {argv[3]}` ended with exit code {process.returncode}")
-    return "".join(said)
+    return "".join(lines)
 
 
 def _can_record() -> bool:
@@ -177,7 +179,7 @@ def _knock(port: int) -> str:
 
 
 def _packaged_capture() -> Path:
-    """The capture inside the installed package; in a source tree, the one in captures/."""
+    """Return the capture in the installed package, or in captures/ of a source tree."""
     package = Path(str(importlib.resources.files("wiretape")))
     for folder in (package / "captures", package.parent.parent / "captures"):
         if (folder / CAPTURE).is_file():
