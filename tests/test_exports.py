@@ -178,3 +178,23 @@ def test_no_module_of_the_command_line_is_an_unlisted_command() -> None:
         if isinstance(node, ast.FunctionDef) and node.name == "command"
     }
     assert defined == set(map(module_of, COMMANDS))
+
+
+def test_every_name_that_the_tests_import_exists() -> None:
+    """Campaigns, benchmarks and fuzzers are run by hand: a rename must not break them unnoticed."""
+    missing = []
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(("wiretape", "tests")):
+                continue
+            try:
+                module = imported(str(node.module))
+            except ModuleNotFoundError as error:
+                if str(error.name).startswith(("wiretape", "tests")):
+                    missing.append(f"{path.name}: {node.module}")
+                continue  # a library that is not installed here
+            for name in (alias.name for alias in node.names):
+                is_module = hasattr(module, "__path__") and importlib.util.find_spec(f"{node.module}.{name}")
+                if not hasattr(module, name) and not is_module:
+                    missing.append(f"{path.name}: {node.module}.{name}")
+    assert missing == []
