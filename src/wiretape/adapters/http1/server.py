@@ -32,6 +32,7 @@ _FLUSH_BYTES: Final = 16 * 1024  # of responses that are buffered until the end 
 _MAX_HEAD: Final = 64 * 1024  # bytes
 _NOT_A_PROXY: Final = "wiretape is not a proxy on this port: HTTP_PROXY and HTTPS_PROXY name its proxy port"
 _TLS: Final = b"\x16\x03"  # how a TLS ClientHello begins
+_SPECIAL: Final = frozenset({"connection", "expect", "upgrade"})
 _UPGRADE_HEADERS: Final = frozenset({b"connection", b"upgrade", b"http2-settings"})
 _NO_LINGER: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # closing discards and resets
 
@@ -75,6 +76,7 @@ class HttpConnection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._no_more_requests = False
+        self._reading_paused = False
         self._refusal = b""  # the response to bytes that are not a request
         # the message that is being read
         self._in_message = self._in_head = False
@@ -83,7 +85,9 @@ class HttpConnection(asyncio.Protocol):
         self._opens_websocket = False
         self._url = b""
         self._head_size = 0
-        self._headers: list[tuple[bytes, bytes]] = []
+        self._pairs: list[tuple[bytes, bytes]] = []
+        self._headers = Headers()
+        self._is_special = False  # it has headers of _SPECIAL
         self._body: list[bytes] = []
 
     # -- for handlers ------------------------------------------------------------------------------------------------
@@ -112,6 +116,8 @@ class HttpConnection(asyncio.Protocol):
 
     def close(self) -> None:
         """End the connection; data written before is still delivered."""
+        self._no_more_requests = True
+        self._requests.clear()
         self._flush()
         self.transport.close()
 
@@ -183,8 +189,6 @@ class HttpConnection(asyncio.Protocol):
     # -- responses ---------------------------------------------------------------------------------------------------
 
     def _answer_requests(self) -> None:
-        if self.transport.is_closing():
-            return
         while self._requests and self._answering is None and self._writable.is_set():
             request = self._requests.popleft()
             answering = self._handler(request, self)
@@ -196,10 +200,12 @@ class HttpConnection(asyncio.Protocol):
                 return
         if self._answering is None and not self._requests:
             self._all_answered()
-        if len(self._requests) >= _READ_AHEAD:
-            self.transport.pause_reading()
-        else:
-            self.transport.resume_reading()  # also while a response waits: only reading shows that the client has gone
+        if (len(self._requests) >= _READ_AHEAD) != self._reading_paused:
+            self._reading_paused = not self._reading_paused
+            if self._reading_paused:
+                self.transport.pause_reading()
+            else:
+                self.transport.resume_reading()  # during a response, too: only reads show that the client has gone
 
     def _all_answered(self) -> None:
         if self._refusal:
@@ -207,7 +213,7 @@ class HttpConnection(asyncio.Protocol):
             self.close()
         elif self.half_closed.is_set():
             self.close()
-        elif self._owes_continue:
+        elif self._owes_continue and not self.transport.is_closing():
             self._owes_continue = False
             self._flush()
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -222,7 +228,8 @@ class HttpConnection(asyncio.Protocol):
         finally:
             self._answering = None
             self._active_at = self._loop.time()
-            if not keep_alive or (self._no_more_requests and not (self._requests or self._refusal)):
+            done = self._no_more_requests and not (self._requests or self._refusal)
+            if done or not keep_alive or self.transport.is_closing():
                 self.close()
             else:
                 self._answer_requests()
@@ -247,7 +254,9 @@ class HttpConnection(asyncio.Protocol):
                 self.early += rest
             elif self._declined:
                 self._declined = False
-                self._feed(self._head_without_upgrade() + rest)  # with the body, which the parser takes for an upgrade
+                head = self._head_without_upgrade()
+                self._url, self._pairs = b"", []
+                self._feed(head + rest)  # with the body, which the parser takes for an upgrade
             else:
                 self._refuse(400, _NOT_A_PROXY)
         except httptools.HttpParserError as error:
@@ -259,49 +268,53 @@ class HttpConnection(asyncio.Protocol):
         self._refusal = response(status, (("content-type", "text/plain; charset=utf-8"),), why.encode(), False)
 
     def _head_without_upgrade(self) -> bytes:
-        kept = [b"%b: %b" % pair for pair in self._headers if pair[0].lower() not in _UPGRADE_HEADERS]
+        kept = [b"%b: %b" % pair for pair in self._pairs if pair[0].lower() not in _UPGRADE_HEADERS]
         return b"\r\n".join([b"%b %b HTTP/1.1" % (self._parser.get_method(), self._url), *kept, b"", b""])
 
-    def on_message_begin(self) -> None:
-        self._in_message = self._in_head = True
-        self._url, self._headers, self._body, self._head_size = b"", [], [], 0
-
     def on_url(self, url: bytes) -> None:
+        self._in_message = self._in_head = True
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # else it is a trailer
-            self._headers.append((name, value))
+            self._pairs.append((name, value))
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
-        if self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT":
-            names = {name.lower(): value.lower() for name, value in self._headers}
-            self._opens_websocket = names.get(b"upgrade") == b"websocket" and b"sec-websocket-key" in names
+        self._in_head, self._head_size = False, 0
+        self._headers, self._is_special = _read_headers(tuple(self._pairs))
+        if self._is_special:
+            self._read_special(self._headers)
+
+    def _read_special(self, headers: Headers) -> None:
+        if "upgrade" in headers and self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT":
+            self._opens_websocket = headers["upgrade"].lower() == "websocket" and "sec-websocket-key" in headers
             self._declined = not self._opens_websocket
-        elif self._parser.get_http_version() == "1.1":
-            self._owes_continue = any(name.lower() == b"expect" for name, _ in self._headers)
+        elif "expect" in headers:
+            self._owes_continue = self._parser.get_http_version() == "1.1"
 
     def on_body(self, data: bytes) -> None:
         self._body.append(data)
 
     def on_message_complete(self) -> None:
         self._in_message = self._owes_continue = False
-        if self._declined or self._no_more_requests or self._parser.get_method() == b"CONNECT":
+        method, target, body = self._parser.get_method(), self._url, self._body
+        if self._declined:
+            return  # its head is read again, without the offer
+        self._url, self._pairs, self._body = b"", [], []
+        if self._no_more_requests or method == b"CONNECT":
             return
-        target = self._url.partition(b"#")[0]
         if not target.startswith(b"/"):
             httptools.parse_url(target)  # its exception becomes the refusal
-        keep_alive = self._parser.should_keep_alive() and not self._opens_websocket
-        version = self._parser.get_http_version()
-        keep_alive = keep_alive and version != "1.0"
+        keep_alive = self._parser.should_keep_alive()
+        version = "1.1" if keep_alive and not self._is_special else self._parser.get_http_version()
+        keep_alive = keep_alive and version != "1.0" and not self._opens_websocket
         self._no_more_requests = not keep_alive
         self._requests.append(
             HttpRequest(
-                self._parser.get_method().decode(),
-                target.decode("latin-1"),
-                _headers(tuple(self._headers)),
-                b"".join(self._body),
+                method.decode(),
+                target.decode("latin-1").partition("#")[0],
+                self._headers,
+                b"".join(body),
                 version,
                 keep_alive,
                 self._opens_websocket,
@@ -310,8 +323,10 @@ class HttpConnection(asyncio.Protocol):
 
 
 @lru_cache(256)  # a client's heads are often equal to the byte
-def _headers(pairs: tuple[tuple[bytes, bytes], ...]) -> Headers:
-    return Headers([(name.decode("latin-1"), value.decode("latin-1").rstrip("\t ")) for name, value in pairs])
+def _read_headers(pairs: tuple[tuple[bytes, bytes], ...]) -> tuple[Headers, bool]:
+    """Return headers, and whether some concern the connection."""
+    headers = Headers([(name.decode("latin-1"), value.decode("latin-1").rstrip("\t ")) for name, value in pairs])
+    return headers, not _SPECIAL.isdisjoint(headers)
 
 
 def _explain(data: bytes, error: Exception) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from wiretape.adapters.http1.sending import ClientGone, PlaybackSender, whole_response
 from wiretape.adapters.http1.server import HttpConnection, HttpRequest
@@ -28,6 +28,7 @@ from wiretape.model.http import Exchange
 from wiretape.wire.mcp.tool_exchange import answer_body
 
 _URL: Final = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
+_RECORDED: Final = (Answer, Injected)
 _TOOL_MISSED: Final = 400
 
 
@@ -47,8 +48,7 @@ class Interpose(Protocol):
     def __call__(self, request: LiveRequest, outcome: Outcome) -> Coroutine[Any, Any, Outcome]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedAnswer:
+class PlannedAnswer(NamedTuple):
     """A request, its outcome, and the playback of that. `path`: of a base-URL route; None for a proxied request."""
 
     request: LiveRequest
@@ -99,7 +99,7 @@ class ReplayHandler:
         if self._interpose is None or is_tool_path(live.url):
             response = whole_response(answer.shown, request)
             if response is not None:
-                connection.respond(response, partial(self._report, answer.outcome))
+                connection.respond(response, self._on_outcome and partial(self._on_outcome, answer.outcome))
                 return None
         return self._send(PlaybackSender(connection, request, self._resetting(connection)), answer, connection)
 
@@ -114,7 +114,7 @@ class ReplayHandler:
 
     def _plan(self, request: LiveRequest, outcome: Outcome, path: str | None) -> PlannedAnswer:
         shown = playback(outcome, self._pace)
-        if path is not None and isinstance(outcome, Answer | Injected):
+        if path is not None and isinstance(outcome, _RECORDED):
             shown = _keep_on_route(shown, request, path, outcome.exchange)
         return PlannedAnswer(request, outcome, shown, path)
 
@@ -183,7 +183,7 @@ class ReplayHandler:
 def _live(request: HttpRequest, connection: HttpConnection) -> tuple[LiveRequest, str | None]:
     """Return the request for the session, and its path if it arrived by a base-URL route."""
     target = request.target
-    named = _URL.match(target)
+    named = None if target.startswith("/") else _URL.match(target)
     if named is not None:
         if not _is_own(named[1], connection.transport.get_extra_info("sockname")):
             return LiveRequest(request.method, target, request.headers, request.body), None
