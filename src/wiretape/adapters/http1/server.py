@@ -22,8 +22,8 @@ from wiretape.adapters.http1.messages import response
 from wiretape.errors import UsageError
 from wiretape.model.http import Headers
 
-# A server that closes an idle connection just when its next request arrives loses that request, and many clients do
-# not retry.
+# Connections are closed after an idle time of once to twice this. A server that closes a connection just when the next
+# request arrives loses that request, and many clients do not retry.
 IDLE_S: Final = 600
 _SHUTDOWN_S: Final = 1.0  # for responses that are being sent when the server stops
 _BACKLOG: Final = 2048
@@ -86,8 +86,7 @@ class HttpConnection(asyncio.Protocol):
         self._url = b""
         self._head_size = 0
         self._pairs: list[tuple[bytes, bytes]] = []
-        self._headers = Headers()
-        self._is_special = False  # it has headers of _SPECIAL
+        self._head: _Head | None = None
         self._body: list[bytes] = []
 
     # -- for handlers ------------------------------------------------------------------------------------------------
@@ -127,11 +126,11 @@ class HttpConnection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self._connections.add(self)
-        self._active_at = self._loop.time()
+        self._is_idle = False
         self._idle_timer = self._loop.call_later(IDLE_S, self._close_if_idle)
 
     def data_received(self, data: bytes) -> None:
-        self._active_at = self._loop.time()
+        self._is_idle = False
         if self._opens_websocket:
             self.early += data
         elif not self._no_more_requests:
@@ -180,11 +179,12 @@ class HttpConnection(asyncio.Protocol):
         self.transport.abort()
 
     def _close_if_idle(self) -> None:
-        idle_s = self._loop.time() - self._active_at
-        if self._in_message or self._answering or self._requests or idle_s < IDLE_S:
-            self._idle_timer = self._loop.call_later(max(1, IDLE_S - idle_s), self._close_if_idle)
-        else:
+        """Close a connection on which nothing has happened since the last call."""
+        if self._is_idle and not (self._in_message or self._answering or self._requests):
             self.close()
+        else:
+            self._is_idle = True
+            self._idle_timer = self._loop.call_later(IDLE_S, self._close_if_idle)
 
     # -- responses ---------------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class HttpConnection(asyncio.Protocol):
             elif not request.keep_alive:
                 self.close()
                 return
-        if self._answering is None and not self._requests:
+        if (self._no_more_requests or self._owes_continue) and self._answering is None and not self._requests:
             self._all_answered()
         if (len(self._requests) >= _READ_AHEAD) != self._reading_paused:
             self._reading_paused = not self._reading_paused
@@ -227,7 +227,7 @@ class HttpConnection(asyncio.Protocol):
             self._loop.call_exception_handler(context)
         finally:
             self._answering = None
-            self._active_at = self._loop.time()
+            self._is_idle = False
             done = self._no_more_requests and not (self._requests or self._refusal)
             if done or not keep_alive or self.transport.is_closing():
                 self.close()
@@ -257,8 +257,6 @@ class HttpConnection(asyncio.Protocol):
                 head = self._head_without_upgrade()
                 self._url, self._pairs = b"", []
                 self._feed(head + rest)  # with the body, which the parser takes for an upgrade
-            else:
-                self._refuse(400, _NOT_A_PROXY)
         except httptools.HttpParserError as error:
             if not self._no_more_requests:  # else it is data behind the last request
                 self._refuse(400, _explain(data, error))
@@ -281,12 +279,12 @@ class HttpConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._in_head, self._head_size = False, 0
-        self._headers, self._is_special = _read_headers(tuple(self._pairs))
-        if self._is_special:
-            self._read_special(self._headers)
+        self._head = _read_head(self._parser.get_method(), self._url, tuple(self._pairs))
+        if self._head.is_special:
+            self._read_special(self._head.headers)
 
     def _read_special(self, headers: Headers) -> None:
-        if "upgrade" in headers and self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT":
+        if "upgrade" in headers and self._parser.should_upgrade():
             self._opens_websocket = headers["upgrade"].lower() == "websocket" and "sec-websocket-key" in headers
             self._declined = not self._opens_websocket
         elif "expect" in headers:
@@ -297,23 +295,21 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         self._in_message = self._owes_continue = False
-        method, target, body = self._parser.get_method(), self._url, self._body
+        head, body = self._head, self._body
         if self._declined:
             return  # its head is read again, without the offer
         self._url, self._pairs, self._body = b"", [], []
-        if self._no_more_requests or method == b"CONNECT":
+        if head is None or self._no_more_requests:
             return
-        if not target.startswith(b"/"):
-            httptools.parse_url(target)  # its exception becomes the refusal
         keep_alive = self._parser.should_keep_alive()
-        version = "1.1" if keep_alive and not self._is_special else self._parser.get_http_version()
+        version = "1.1" if keep_alive and not head.is_special else self._parser.get_http_version()
         keep_alive = keep_alive and version != "1.0" and not self._opens_websocket
         self._no_more_requests = not keep_alive
         self._requests.append(
             HttpRequest(
-                method.decode(),
-                target.decode("latin-1").partition("#")[0],
-                self._headers,
+                head.method,
+                head.target,
+                head.headers,
                 b"".join(body),
                 version,
                 keep_alive,
@@ -322,11 +318,25 @@ class HttpConnection(asyncio.Protocol):
         )
 
 
+class _Head(NamedTuple):
+    """The head of a request. `is_special`: some of its headers concern the connection."""
+
+    method: str
+    target: str
+    headers: Headers
+    is_special: bool
+
+
 @lru_cache(256)  # a client's heads are often equal to the byte
-def _read_headers(pairs: tuple[tuple[bytes, bytes], ...]) -> tuple[Headers, bool]:
-    """Return headers, and whether some concern the connection."""
+def _read_head(method: bytes, url: bytes, pairs: tuple[tuple[bytes, bytes], ...]) -> _Head:
+    """Decode a head. An exception becomes the refusal of the request."""
+    if method == b"CONNECT":
+        raise ValueError(_NOT_A_PROXY)
+    if not url.startswith(b"/"):
+        httptools.parse_url(url)
     headers = Headers([(name.decode("latin-1"), value.decode("latin-1").rstrip("\t ")) for name, value in pairs])
-    return headers, not _SPECIAL.isdisjoint(headers)
+    target = url.decode("latin-1").partition("#")[0]
+    return _Head(method.decode(), target, headers, not _SPECIAL.isdisjoint(headers))
 
 
 def _explain(data: bytes, error: Exception) -> str:
