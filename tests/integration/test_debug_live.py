@@ -20,7 +20,7 @@ from tests.support.sockets import create, events, message
 from tests.support.sockets import socket as socket_tape
 
 from wiretape.adapters.http1 import sending
-from wiretape.adapters.live.tape import LiveTape
+from wiretape.adapters.live.model_calls import LiveTape
 from wiretape.cli.main import main
 from wiretape.debug.commands.registry import COMMANDS
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, body_bytes

@@ -19,7 +19,7 @@ from tests.support.views import shown
 from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.live.edit_operations import EditOperations
 from wiretape.adapters.live.holding import ReplayHolding
-from wiretape.adapters.live.tape import LiveTape
+from wiretape.adapters.live.model_calls import LiveTape
 from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.cli.debug.open_debugger import live_annotations
 from wiretape.debug.live.program import LiveProgram

@@ -17,7 +17,7 @@ import pytest
 from tests.support.replaying import CHAT, calls, chat, exchange, live, user
 
 import wiretape
-from wiretape.adapters.live.tape import LiveTape
+from wiretape.adapters.live.model_calls import LiveTape
 from wiretape.adapters.rerun.fork_tape import write_fork
 from wiretape.adapters.rerun.live_model import LiveModel, Target
 from wiretape.adapters.settings import Settings, redactor_of

@@ -1,3 +1,3 @@
 """Holds the calls of a running program for the debugger."""
 
-__all__ = ["asking", "decision_queue", "edit_operations", "exchanges", "holding", "tape"]
+__all__ = ["decision_queue", "edit_operations", "exchanges", "holding", "model_calls"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from wiretape.compare.difference import Difference
 from wiretape.matching.live import plain_bytes
 from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcome
+from wiretape.model.framing import framer_for
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody, TextBody
 from wiretape.tape.format.json_layout import NotCarried
 from wiretape.tape.format.sharing import BodyParser
@@ -96,3 +97,21 @@ def words(difference: Difference) -> str:
 
     recorded, live = excerpts(difference, 60)
     return f"{difference.where}: recorded {recorded}, live {live}"
+
+
+def body_of(content_type: str | None, pieces: list[tuple[int, bytes]]) -> BytesBody | StreamBody:
+    """A body from pieces with their times in milliseconds: a stream if the content type is one."""
+    data = b"".join(piece for _, piece in pieces)
+    framer = framer_for(content_type, data[:64])
+    if framer is None:
+        return BytesBody(data)
+    frames: list[bytes] = []
+    ms: list[int] = []
+    for at, piece in pieces:
+        found = framer.feed(piece)
+        frames += found
+        ms += [at] * len(found)
+    rest = framer.close()
+    last = pieces[-1][0] if pieces else 0
+    binary = (content_type or "").startswith("application/vnd.amazon.eventstream")
+    return StreamBody([*frames, *rest], [*ms, *[last] * len(rest)], binary)

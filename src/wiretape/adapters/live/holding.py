@@ -10,10 +10,9 @@ from typing import Any
 
 import orjson
 
-from wiretape.adapters.live.asking import ask
 from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.live.exchanges import LiveExchanges, answered, patience, words
-from wiretape.adapters.live.tape import LiveTape
+from wiretape.adapters.live.model_calls import LiveTape, call_model
 from wiretape.compare.difference import Tier
 from wiretape.debug.live.pending_calls import Accept, Action, Continue, Decision, Delay, Drop, Inject, Rewrite, SendLive
 from wiretape.errors import UsageError
@@ -32,83 +31,72 @@ class ReplayHolding:
     """An `Interpose`: holds outcomes of the session if the debugger wants it. `live_tape`: keeps live answers."""
 
     def __init__(self, queue: DecisionQueue, session: ReplaySession, live_tape: LiveTape | None = None) -> None:
-        self._queue = queue
-        self._session = session
-        self._live_tape = live_tape
-        self._exchanges = LiveExchanges(session.output)
+        self.queue = queue
+        self.session = session
+        self.live_tape = live_tape
+        self.exchanges = LiveExchanges(session.output)
         self._numbers = count(1)
 
     async def __call__(self, request: LiveRequest, outcome: Outcome) -> Outcome:
         if isinstance(outcome, Stray):
             return outcome
-        call = _Call(
-            self._queue, self._session, self._exchanges, next(self._numbers), request, outcome, self._live_tape
-        )
+        call = _Call(self, next(self._numbers), request, outcome)
         try:
             if isinstance(outcome, Answer) and outcome.exchange.messages:
-                await call.hold_socket(outcome)
+                await call.hold_message(outcome)
                 return outcome
-            return await call.pass_through()
+            return await call.hold_request()
         except BaseException:
-            live = self._queue.live
-            self._queue.run_soon(lambda: live.client_left(call.number))
+            live = self.queue.live
+            self.queue.run_soon(lambda: live.client_left(call.number))
             raise
 
 
 class _Call:
     """One request of the program."""
 
-    def __init__(
-        self,
-        queue: DecisionQueue,
-        session: ReplaySession,
-        exchanges: LiveExchanges,
-        number: int,
-        request: LiveRequest,
-        outcome: Outcome,
-        live_tape: LiveTape | None,
-    ) -> None:
-        self._queue, self._live, self._session = queue, queue.live, session
-        self._exchanges, self.number, self._request, self._outcome = exchanges, number, request, outcome
-        self._live_tape = live_tape
+    def __init__(self, holding: ReplayHolding, number: int, request: LiveRequest, outcome: Outcome) -> None:
+        self._queue, self._live, self._session = holding.queue, holding.queue.live, holding.session
+        self._exchanges, self._live_tape = holding.exchanges, holding.live_tape
+        self.number, self._request, self._outcome = number, request, outcome
         self._opened: Exchange | None = None
 
-    async def pass_through(self) -> Outcome:
+    async def hold_request(self) -> Outcome:
         await self._queue.run(self._begin)
         await self._before()
-        await self._queue.run(self._known)
+        await self._queue.run(self._set_answer)
         await self._after()
         await self._queue.run(lambda: self._live.settled(self.number))
         return self._outcome
 
-    async def hold_socket(self, outcome: Answer) -> None:
+    async def hold_message(self, outcome: Answer) -> None:
         """Hold the answer to a WebSocket message. It can be delayed, but not changed."""
         made = self._session.call_of(outcome)
         if made is None:
             return
         opened = self._exchanges.opened(self.number, self._request)
-        asked = replace(made, exchange=self.number, at=opened.at, response=None, ended=None, ended_at=None)
+        sent = replace(made, exchange=self.number, at=opened.at, response=None, ended=None, ended_at=None)
 
         def begin() -> None:
-            self._live.request_started(opened, call=asked)
+            self._live.request_started(opened, call=sent)
             self._live.set_actions(self.number, _OF_SOCKETS, outcome.exchange, drift=_drift(outcome))
 
         def known() -> None:
             now = self._exchanges.now
             answer = Response(200, Headers(), now)
-            answered_call = replace(asked, response=made.response, ended=made.ended, ended_at=now)
+            answered_call = replace(sent, response=made.response, ended=made.ended, ended_at=now)
             self._live.answer_known(
                 replace(opened, response=answer, ended=Ended.COMPLETE, ended_at=now), call=answered_call
             )
 
         await self._queue.run(begin)
-        await self._wait_for_socket()
+        await self._wait()
         await self._queue.run(known)
-        await self._wait_for_socket()
+        await self._wait()
         await self._queue.run(lambda: self._live.settled(self.number))
 
-    async def _wait_for_socket(self) -> None:
-        decision = await self._queue.decision(lambda release: self._live.hold_if_wanted(self.number, release))
+    async def _wait(self) -> None:
+        decision = await self._decision()
         if isinstance(decision, Delay):
             await asyncio.sleep(decision.seconds)
 
@@ -122,9 +110,9 @@ class _Call:
     def _begin(self) -> None:
         self._opened = self._exchanges.opened(self.number, self._request)
         self._live.request_started(self._opened, patience(self._request.headers))
-        self._propose()
+        self._set_actions()
 
-    def _propose(self, problem: str = "") -> None:
+    def _set_actions(self) -> None:
         outcome, miss = self._outcome, ""
         actions = set(_ACTIONS)
         if isinstance(outcome, Miss):
@@ -140,8 +128,24 @@ class _Call:
         assert self._opened is not None
         return answered(self._opened, self._outcome, self._exchanges.now)
 
+    async def _decision(self) -> Decision | None:
+        """The decision about this call; None if the debugger does not hold it."""
+        return await self._queue.decision(lambda release: self._live.hold_if_wanted(self.number, release))
+
+    async def _next_decision(self, update: Callable[[], None], reason: str) -> Decision:
+        """Hold the call again, for a reason that the user sees."""
+
+        def hold(release: Callable[[Decision], None]) -> bool:
+            update()
+            self._live.hold(self.number, release, reason=reason)
+            return True
+
+        decision = await self._queue.decision(hold)
+        assert decision is not None, "the call is held"
+        return decision
+
     async def _before(self) -> None:
-        decision = await self._queue.decision(lambda release: self._live.hold_if_wanted(self.number, release))
+        decision = await self._decision()
         while decision is not None:
             problem = ""
             try:
@@ -149,24 +153,16 @@ class _Call:
                     return
             except UsageError as error:
                 problem = str(error)
-            decision = await self._held_again(problem)
-
-    async def _held_again(self, problem: str) -> Decision | None:
-        def hold(release: Callable[[Decision], None]) -> bool:
-            self._propose()
-            self._live.hold(self.number, release, reason=problem)
-            return True
-
-        return await self._queue.decision(hold)
+            decision = await self._next_decision(self._set_actions, problem)
 
     async def _carry_out(self, decision: Decision) -> bool:
         """Carry out a decision. Return True if the call must be held again."""
         match decision:
             case Continue(answer=answer):
-                self._take(answer)
+                self._replace_answer(answer)
             case Delay(seconds=seconds, then=then):
                 await asyncio.sleep(seconds)
-                self._take(then.answer)
+                self._replace_answer(then.answer)
             case Accept():
                 assert isinstance(self._outcome, Miss)
                 accepted = self._session.accept(self._request, self._outcome)
@@ -174,7 +170,7 @@ class _Call:
                     raise UsageError("no recorded call is similar to this request")
                 self._outcome = accepted
             case SendLive():
-                await self._ask_live()
+                await self._call_model()
             case Rewrite(body=body):
                 await self._rewrite(body)
                 return True
@@ -184,14 +180,14 @@ class _Call:
                 self._drop()
         return False
 
-    def _take(self, answer: Exchange | None) -> None:
+    def _replace_answer(self, answer: Exchange | None) -> None:
         """Replace the answer of the session."""
         if answer is not None and isinstance(self._outcome, Answer | Injected):
             self._outcome = replace(self._outcome, exchange=answer)
 
-    async def _ask_live(self) -> None:
+    async def _call_model(self) -> None:
         assert self._opened is not None
-        response = await ask(self._request, self._exchanges.now, self._live_tape)
+        response = await call_model(self._request, self._exchanges.now, self._live_tape)
         live = replace(self._opened, response=response, ended=Ended.COMPLETE, ended_at=self._exchanges.now)
         what = self._what
         self._session.withhold(
@@ -216,8 +212,8 @@ class _Call:
 
         await self._queue.run(change)
 
-    def _inject(self, asked: Inject) -> None:
-        fault = Fault(asked.what, asked.effect, Everywhere())
+    def _inject(self, injected: Inject) -> None:
+        fault = Fault(injected.what, injected.effect, Everywhere())
         before, reference = self._outcome, _reference(self._outcome, self._what)
         exchange = self._with_answer() if isinstance(before, Answer | Injected) else self._bare()
         if not fault.breaks and isinstance(before, Answer):
@@ -240,26 +236,21 @@ class _Call:
 
     # -- with the answer ----------------------------------------------------------------------------------------------
 
-    def _known(self) -> None:
+    def _set_answer(self) -> None:
         self._live.answer_known(self._with_answer(), _WITH_ANSWER, _drift(self._outcome))
 
     async def _after(self) -> None:
-        decision = await self._queue.decision(lambda release: self._live.hold_if_wanted(self.number, release))
+        decision = await self._decision()
         while decision is not None:
-            problem = ""
+            reason = "this is the answer of the real model"
             try:
                 await self._carry_out(decision)
                 if isinstance(decision, Continue | Delay | Drop | Inject):
                     break
             except UsageError as error:
-                problem = str(error)
-            await self._queue.run(self._known)
-            decision = await self._queue.decision(lambda release, why=problem: self._hold(release, why))  # type: ignore[misc]
-        await self._queue.run(self._known)
-
-    def _hold(self, release: Callable[[Decision], None], problem: str) -> bool:
-        self._live.hold(self.number, release, reason=problem or "this is the answer of the real model")
-        return True
+                reason = str(error)
+            decision = await self._next_decision(self._set_answer, reason)
+        await self._queue.run(self._set_answer)
 
 
 def _drift(outcome: Outcome) -> Sequence[str]:

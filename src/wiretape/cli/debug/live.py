@@ -55,7 +55,7 @@ def debug_replayed(tape: str, live_options: LiveOptions) -> int:
     """Debug a program that is replayed from a tape. The exit code is as in `wiretape replay`."""
     from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.adapters.live.holding import ReplayHolding
-    from wiretape.adapters.live.tape import LiveTape
+    from wiretape.adapters.live.model_calls import LiveTape
     from wiretape.adapters.settings import load_settings
     from wiretape.app.replay import ReplayRunOptions, open_session, replay
     from wiretape.cli.debug.open_debugger import from_here

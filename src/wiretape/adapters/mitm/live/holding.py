@@ -16,9 +16,8 @@ import orjson
 from mitmproxy import http
 
 from wiretape.adapters.http1 import sending
-from wiretape.adapters.live.asking import body_of
 from wiretape.adapters.live.decision_queue import ClientLeft, DecisionQueue
-from wiretape.adapters.live.exchanges import LiveExchanges, later, patience
+from wiretape.adapters.live.exchanges import LiveExchanges, body_of, later, patience
 from wiretape.adapters.mitm._compat import held_answers
 from wiretape.adapters.mitm._compat.held_answers import HEAD_SENT, HELD, WAITS, has_left
 from wiretape.adapters.mitm.addon import RecordingAddon, live_request, pairs_of
