@@ -410,7 +410,7 @@ def test_a_miss_is_held_and_the_nearest_answer_can_be_accepted() -> None:
 def test_a_released_miss_stays_a_miss() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "something else"))
-        assert "there is no answer to edit yet" in on.type_in("continue", "edit answer")
+        assert "it has no answer to edit yet" in on.type_in("continue", "edit answer")
         on.type_in("continue")
         assert on.result().status_code == 400
         assert len(on.session.report().missed) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from wiretape.debug import moves
 from wiretape.debug.command import DebugCommand
@@ -72,14 +73,6 @@ def _ends_here(debugger: DebuggerState, name: str) -> str:
     return f"{name} has no further stop here"
 
 
-def _continue(debugger: DebuggerState, rest: str) -> CommandReply:
-    return _run(debugger, rest, "continue")
-
-
-def _reverse_continue(debugger: DebuggerState, rest: str) -> CommandReply:
-    return _run(debugger, rest, "reverse-continue")
-
-
 def _run(debugger: DebuggerState, rest: str, name: str) -> CommandReply:
     forward = name == "continue"
     move = moves.run_forward if forward else moves.run_back
@@ -107,7 +100,7 @@ def _restart(debugger: DebuggerState, rest: str) -> CommandReply:
         raise UsageError("run takes no argument: it goes to the start and on to the first breakpoint")
     if debugger.live is None or not debugger.live.running:
         debugger.arrive(0)
-    return _continue(debugger, "")
+    return _run(debugger, "", "continue")
 
 
 def _finish(debugger: DebuggerState, rest: str) -> CommandReply:
@@ -187,7 +180,7 @@ _AROUND = 60  # characters shown at either side of a match
 _MOST = 3  # matches shown of one call
 
 
-def search(debugger: DebuggerState, rest: str, forward: bool) -> CommandReply:
+def _search(debugger: DebuggerState, rest: str, forward: bool) -> CommandReply:
     """Go to the next call whose text matches. Raises UsageError, with the matches in the other direction."""
     text = rest or debugger.sought
     if not text:
@@ -238,14 +231,6 @@ def _excerpts(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
         yield before + " ".join(text[start:end].split()) + after
 
 
-def _search(debugger: DebuggerState, rest: str) -> CommandReply:
-    return search(debugger, rest, forward=True)
-
-
-def _reverse_search(debugger: DebuggerState, rest: str) -> CommandReply:
-    return search(debugger, rest, forward=False)
-
-
 COMMANDS = (
     DebugCommand(
         "step", "moving", "go to the next call, into subagents", _repeated("step", moves.step), ("s",), "[N]",
@@ -274,7 +259,8 @@ COMMANDS = (
         ("finish",),
     ),
     DebugCommand(
-        "continue", "moving", "go to the next breakpoint, or to the end", _continue, ("c", "cont"), "[N]",
+        "continue", "moving", "go to the next breakpoint, or to the end",
+        partial(_run, name="continue"), ("c", "cont"), "[N]",
         "N: to the Nth breakpoint from here.",
         ("continue",),
     ),
@@ -296,7 +282,8 @@ COMMANDS = (
         ("rfin", "rf", "call-site"), "", "In a root agent: to the start of the turn.", ("reverse-finish",),
     ),
     DebugCommand(
-        "reverse-continue", "moving", "go back to the previous breakpoint, or to the start", _reverse_continue, ("rc",),
+        "reverse-continue", "moving", "go back to the previous breakpoint, or to the start",
+        partial(_run, name="reverse-continue"), ("rc",),
         "[N]", examples=("rc",),
     ),
     DebugCommand(
@@ -308,12 +295,14 @@ COMMANDS = (
         "run", "moving", "go to the start, and on to the first breakpoint", _restart, ("r",), "", examples=("run",),
     ),
     DebugCommand(
-        "search", "looking", "go to the next call that contains a text", _search, ("/", "forward-search", "fo"),
+        "search", "looking", "go to the next call that contains a text",
+        partial(_search, forward=True), ("/", "forward-search", "fo"),
         "[TEXT | /REGEX/]", "Searches the messages that each request adds, and the answers. Ignores case, except for "
         "/REGEX/. Without an argument: repeats the last search.", ("search 产品", "/refund", "search /a+b/"),
     ),
     DebugCommand(
-        "reverse-search", "looking", "go back to the previous call that contains a text", _reverse_search,
+        "reverse-search", "looking", "go back to the previous call that contains a text",
+        partial(_search, forward=False),
         ("search-back", "rev"), "[TEXT | /REGEX/]", "", ("reverse-search 产品",),
     ),
 )  # fmt: skip

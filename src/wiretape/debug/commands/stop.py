@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from functools import partial
 
 from wiretape.debug.breakpoints import Breakpoint
 from wiretape.debug.command import DebugCommand
@@ -19,14 +20,6 @@ from wiretape.model.wording import numbered, plural
 
 _NUMBERED = re.compile(r"([xX]?)(\d{1,9})(?=\s|$)")
 _EXAMPLES = "break 3, break tool=schedule_event, break input>5000, break text~refund, break error"
-
-
-def _break(debugger: DebuggerState, rest: str) -> CommandReply:
-    return _set(debugger, rest, once=False)
-
-
-def _tbreak(debugger: DebuggerState, rest: str) -> CommandReply:
-    return _set(debugger, rest, once=True)
 
 
 def _set(debugger: DebuggerState, rest: str, once: bool) -> CommandReply:
@@ -144,14 +137,6 @@ def _delete(debugger: DebuggerState, rest: str) -> CommandReply:
     return reply(*(Sentence(f"deleted {point.number}: {point.text}") for point in gone))
 
 
-def _enable(debugger: DebuggerState, rest: str) -> CommandReply:
-    return _switch(debugger, rest, True)
-
-
-def _disable(debugger: DebuggerState, rest: str) -> CommandReply:
-    return _switch(debugger, rest, False)
-
-
 def _switch(debugger: DebuggerState, rest: str, on: bool) -> CommandReply:
     word = "enable" if on else "disable"
     points = [debugger.breakpoints.change(number, enabled=on) for number in _numbers(debugger, rest, word)]
@@ -162,7 +147,8 @@ def _switch(debugger: DebuggerState, rest: str, on: bool) -> CommandReply:
 
 COMMANDS = (
     DebugCommand(
-        "break", "stopping", "stop where a condition is true", _break, ("b", "br"), "[N | xN | TOOL | CONDITION]",
+        "break", "stopping", "stop where a condition is true",
+        partial(_set, once=False), ("b", "br"), "[N | xN | TOOL | CONDITION]",
         "A number is a call. A condition compares names (help names) and combines them with and, or, not (help "
         "expressions). It is evaluated where all its names have values: before the request, after the answer, or at "
         "the tool. Without an argument: at this call.",
@@ -171,7 +157,8 @@ COMMANDS = (
         "expression",
     ),
     DebugCommand(
-        "tbreak", "stopping", "stop once where a condition is true", _tbreak, ("tb",), "[N | xN | TOOL | CONDITION]",
+        "tbreak", "stopping", "stop once where a condition is true",
+        partial(_set, once=True), ("tb",), "[N | xN | TOOL | CONDITION]",
         "Like break, but removed when it is hit.", ("tbreak error",), "expression",
     ),
     DebugCommand(
@@ -184,10 +171,12 @@ COMMANDS = (
         "Without numbers: all. delete checkpoint N removes a checkpoint.", ("delete 1", "delete"), "point",
     ),
     DebugCommand(
-        "enable", "stopping", "turn breakpoints on again", _enable, ("en",), "[N…]", "", ("enable 1",), "point",
+        "enable", "stopping", "turn breakpoints on again",
+        partial(_switch, on=True), ("en",), "[N…]", "", ("enable 1",), "point",
     ),
     DebugCommand(
-        "disable", "stopping", "turn breakpoints off without deleting them", _disable, ("dis",), "[N…]", "",
+        "disable", "stopping", "turn breakpoints off without deleting them",
+        partial(_switch, on=False), ("dis",), "[N…]", "",
         ("disable 1",), "point",
     ),
 )  # fmt: skip

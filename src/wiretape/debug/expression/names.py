@@ -32,12 +32,13 @@ class Name:
 
 
 def _usage(field: str) -> Callable[[AnnotatedRun, Stop], Any]:
-    def get(annotated: AnnotatedRun, stop: Stop) -> int | None:
-        usage = annotated.call(stop).usage
-        value: int | None = getattr(usage, field) if usage is not None else None
-        return value
+    """Get a field of the call's usage."""
+    return lambda annotated, stop: getattr(annotated.call(stop).usage, field, None)
 
-    return get
+
+def _response(field: str) -> Callable[[AnnotatedRun, Stop], Any]:
+    """Get a field of the call's response."""
+    return lambda annotated, stop: getattr(annotated.call(stop).response, field, None)
 
 
 def _hit(annotated: AnnotatedRun, stop: Stop) -> float | None:
@@ -50,16 +51,6 @@ def _hit(annotated: AnnotatedRun, stop: Stop) -> float | None:
 def _cache(annotated: AnnotatedRun, stop: Stop) -> str | None:
     verdict = annotated.cache_verdict(annotated.number(stop))
     return verdict.word if verdict is not None else None
-
-
-def _finish(annotated: AnnotatedRun, stop: Stop) -> str | None:
-    response = annotated.call(stop).response
-    return response.finish if response is not None else None
-
-
-def _status(annotated: AnnotatedRun, stop: Stop) -> int | None:
-    response = annotated.call(stop).response
-    return response.status if response is not None else None
 
 
 def _duration(annotated: AnnotatedRun, stop: Stop) -> int | None:
@@ -158,8 +149,8 @@ NAMES: dict[str, Name] = {
         Name("new", "text", "request", "what its request adds to the thread", lambda w, s: w.new_text(s)),
         Name("system", "text", "request", "its system prompt", _system),
         Name("model", "text", "answer", "the model that answered", lambda w, s: w.call(s).model),
-        Name("finish", "text", "answer", "stop, tool_calls, length, error, …", _finish),
-        Name("status", "number", "answer", "the HTTP status", _status),
+        Name("finish", "text", "answer", "stop, tool_calls, length, error, …", _response("finish")),
+        Name("status", "number", "answer", "the HTTP status", _response("status")),
         Name("error", "texts", "answer", "status, type, code and message of the error", lambda w, s: w.errors(s)),
         Name("input", "number", "answer", "input tokens, cached ones included", _usage("input")),
         Name("cached", "number", "answer", "cached tokens; against 0.5 or 50%: the hit rate", _usage("cached")),

@@ -202,7 +202,7 @@ def test_a_conversation(tape: str, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     out, err = capsys.readouterr()
     assert out.index("call 1 of 4") < out.index("call 2 of 4") < out.index("unknown command 'nonsense'")
     assert out.endswith("call = 2\n")
-    assert "(wiretape) " in err  # stdout is no terminal here: the prompt is no result
+    assert "(wiretape) " in err  # stdout is not a terminal here, so the prompt goes to stderr
 
 
 def test_findings_are_counted_at_the_start(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
