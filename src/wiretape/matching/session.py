@@ -117,7 +117,8 @@ class ReplaySession:
         shown = shown_differences(differing, probe.value, self.output)
         exchange = self._matcher.answer_of(recorded)
         answer = Answer(number, recorded.reference, exchange, match.tier, shown, match.repeated, faults)
-        self.ledger.drifts.add(answer, [is_minor(difference, probe) for difference in differing])
+        if differing:
+            self.ledger.drifts.add(answer, [is_minor(difference, probe) for difference in differing])
         return answer
 
     def _inject(self, recorded: RecordedExchange, probe: Probe, fault: Fault) -> Injected:
