@@ -1,7 +1,7 @@
-"""Which wire formats have a request builder.
+"""The request builders of the wire formats.
 
-Formats without one are decoded, replayed and explained like any other, but `wiretape rerun` and `wiretape fork` cannot
-continue their conversations. A plug-in's format provides its builder in the member `request_builder`.
+Formats without a builder are decoded, replayed and explained like any other, but `wiretape rerun` and `wiretape fork`
+cannot continue their conversations. A plug-in's format provides its builder in the member `request_builder`.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def from_events(response: Response, payload: EventPayload) -> CallResponse:
 
 
 def _headers_in(event: Json, response: Response) -> Headers:
-    """Return the response's headers and those in an error event, which stand for the headers of an HTTP error."""
+    """Return the response's headers and those in an error event, which correspond to the headers of an HTTP error."""
     in_event = obj(obj(obj(event).get("error")).get("headers")) or obj(obj(event).get("headers"))
     return Headers([*response.headers.pairs(), *((k, str(v)) for k, v in in_event.items())])
 
