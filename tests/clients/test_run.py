@@ -1,4 +1,4 @@
-"""What `make clients` does where there is nothing to run, and how it judges what it ran."""
+"""`make clients` without installed clients, and the verdicts of its runs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_what_a_parent_says_each_time_it_hears_of_a_subagent_counts_once() -> No
 
 
 class _Scripted(Clients):
-    """Runs no client: each replay ends with `code` and reports `misses` beside one call played."""
+    """Fake runs: each replay ends with `code`, and reports `misses` and one played call."""
 
     def __init__(self, keep: Path, code: int, misses: list[str]) -> None:
         super().__init__(keep, keep, keep / "wiretape", keep, sealed=True)

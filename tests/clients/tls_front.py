@@ -34,7 +34,7 @@ async def serve_and_run(port: int, context: ssl.SSLContext, command: list[str]) 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             mock_reader, mock_writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:  # the mock is dead, as a replay wants it
+        except OSError:  # the mock is stopped, as in a replay
             writer.close()
             return
         await asyncio.gather(pump(reader, mock_writer), pump(mock_reader, writer))

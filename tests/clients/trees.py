@@ -88,7 +88,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
 
 
 def differences(case: str, tree: tuple[str, ...]) -> list[str]:
-    """`-` lines that should be there, `+` lines that should not. Clients in TLS make the same runs as without."""
+    """Return missing lines with `-`, and unexpected lines with `+`. Runs with and without TLS are equal."""
     name = case if case in EXPECTED else case.removesuffix("-tls").removesuffix("-own")
     if name not in EXPECTED:
         return []
