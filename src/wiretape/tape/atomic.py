@@ -1,4 +1,4 @@
-"""Replace a file as a whole: write it aside, sync it, rename it into place, sync the directory.
+"""Replace a file as a whole: write a temporary file, sync it, rename it, sync the directory.
 
 Every rewrite in wiretape goes through here. A process that is killed, or has no space left, leaves the old file as it
 was.
@@ -24,15 +24,15 @@ _OPEN = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NOT_SUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _NO_LOCKS = (errno.ENOLCK, *_NOT_SUPPORTED)
 _CHUNK = 256 * 1024  # bytes of one write
-_ABANDONED_S = 60  # from then on an unlocked file aside was left by a process that was killed
+_ABANDONED_S = 60  # an older temporary file without a lock was left by a killed process
 _MOUNTED = "the file is mounted by itself and cannot be replaced; mount its folder instead (docker -v FOLDER:FOLDER)"
 _FAR = 1 << 40  # the byte that Windows locks: beyond the end of every file, so that readers are free to read
 
 
 class ReplacementFile:
-    """A new file beside `path`, open and locked. It takes the place of `path` when it is whole, or is removed.
+    """A temporary file in the folder of `path`, open and locked. Complete, it replaces `path`; otherwise it is removed.
 
-    A symbolic link stays, and the file that it leads to is replaced. The new file has the mode and, where the system
+    If `path` is a symbolic link, its target is replaced. The new file has the mode and, where the system
     allows it, the owner of the old one; `mode` is for a file that is new, or with `keep_mode=False` for any.
     """
 
@@ -77,7 +77,7 @@ class ReplacementFile:
             sync(self.descriptor)
         if os.name == "posix":
             _rename(self.path, self.target)
-        else:  # Windows renames no open file, and none onto an open file
+        else:  # Windows renames only closed files, and only onto closed files
             for descriptor in (self.descriptor, over):
                 if descriptor is not None:
                     os.close(descriptor)
@@ -238,7 +238,7 @@ def _stem(target: Path) -> str:
 
 
 def _writable(target: Path) -> os.stat_result | None:
-    """What is there. Raises PermissionError if its user may not write it: renaming would ignore that."""
+    """Return the file's state, or None. Raises PermissionError for a read-only file, which a rename would replace."""
     if not target.exists():
         return None
     if not os.access(target, os.W_OK):
@@ -255,7 +255,7 @@ def _take_after(old: os.stat_result, path: Path) -> None:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what processes that were killed have left aside of this file."""
+    """Remove the temporary files that killed processes left for this file."""
     name = re.compile(rf"\.{re.escape(_stem(target))}\.\d+\.\d+\.new")
     try:
         left = [target.with_name(one) for one in os.listdir(target.parent) if name.fullmatch(one)]
@@ -268,7 +268,7 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path is a device, a pipe, or an open descriptor: there is no file to replace."""
+    """True for a device, a pipe or an open descriptor, which cannot be replaced."""
     if str(path).startswith(("/dev/std", "/dev/fd/", "/proc/")):
         return True
     return path.exists() and not path.is_file() and not path.is_dir()

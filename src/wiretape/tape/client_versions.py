@@ -1,4 +1,4 @@
-"""Which client and SDK a tape was recorded with: the headers in which they tell it, as they stood on the wire."""
+"""The versions of client and SDK of a recording, from the headers that state them."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class ClientVersions:
 
     @property
     def values(self) -> Values | None:
-        """By name of the header, as headers stand in a tape: one value, or a list of them. None: nothing was told."""
+        """By header name, as in a tape: one value or a list of values. None: nothing was told."""
         return {name: values[0] if len(values) == 1 else list(values) for name, values in self._values.items()} or None
 
 
 def versions_of(exchanges: Iterable[Exchange]) -> Values | None:
-    """What the requests of some exchanges tell: for tapes whose header does not say it."""
+    """The versions that requests state, for tapes without them in the header."""
     found = ClientVersions()
     for exchange in exchanges:
         found.note(exchange.request.headers.pairs())

@@ -1,4 +1,4 @@
-"""Notes kept beside a tape: `NAME.tape.notes`, JSON, replaced as a whole or not at all. The tape is never touched."""
+"""The notes of a tape: the JSON file `NAME.tape.notes`, which is replaced as a whole. The tape is never touched."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class NotesFile:
     path: Path
 
     def read(self) -> list[NoteDocument]:
-        """All notes; none where there is no file. Raises TapeError for a file that is something else."""
+        """All notes; an empty result without a file. Raises TapeError for a file that is something else."""
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
@@ -58,7 +58,7 @@ class NotesFile:
         return document.notes
 
     def write(self, notes: Sequence[NoteDocument]) -> None:
-        """Replace all notes. Raises TapeUnwritable. Without notes there is no file."""
+        """Replace all notes. Raises TapeUnwritable. The file exists only if there are notes."""
         try:
             if not notes:
                 self.path.unlink(missing_ok=True)
@@ -71,5 +71,5 @@ class NotesFile:
 
 
 def notes_file(tape: Path) -> NotesFile:
-    """The notes beside a tape."""
+    """The notes of a tape."""
     return NotesFile(tape.with_name(tape.name + ".notes"))

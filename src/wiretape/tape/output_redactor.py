@@ -68,7 +68,7 @@ class OutputRedactor:
                     self.member(name, part)
 
     def number_after(self, text: str) -> None:
-        """Use higher numbers than the placeholders of a recorded text, which stand for other secrets."""
+        """Use higher numbers than the placeholders of a recorded text, which replace other secrets."""
         if "redacted" in text:
             self._redactor.resume(text)
 

@@ -38,7 +38,7 @@ def is_compressed(path: Path) -> bool:
 
 
 def journal_path(path: Path) -> Path:
-    """The side file that holds what is in flight."""
+    """The path of the side file that holds open exchanges."""
     return path.with_name(path.name + ".journal")
 
 
@@ -52,14 +52,14 @@ def free_name(path: Path) -> Path:
 
 
 def read_text(path: Path) -> bytes:
-    """The text of a tape. A compressed one that was cut gives what decodes. Raises TapeError, TapeDamaged included."""
+    """The text of a tape; of a truncated compressed file, the part that decodes. Raises TapeError or TapeDamaged."""
     text, damage = readable_text(path)
     refuse(damage)
     return text
 
 
 def readable_text(path: Path) -> tuple[bytes, tuple[Damage, ...]]:
-    """The text of a tape as far as it can be read, and what is damaged behind that. Raises TapeError."""
+    """The readable text of a tape, and the damage after it. Raises TapeError."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -158,7 +158,7 @@ class TapeFile:
         self._size, self._compressor, self._cut = size, None, False
 
     def replace_start(self, length: int, start: bytes) -> None:
-        """Put `start` in the place of the first `length` bytes of the text, however long the rest is."""
+        """Replace the first `length` bytes of the text with `start`."""
         if self._library is not None:
             self._end_frame()
             self.replace([start, read_text(self.path)[length:]])
@@ -215,7 +215,7 @@ class TapeFile:
         sync(self._descriptor)
 
     def close(self) -> None:
-        """End the compressed frame, wait for the disk, and let go of the lock."""
+        """End the compressed frame, wait for the disk, and release the lock."""
         if self._descriptor < 0:
             return
         try:
@@ -226,7 +226,7 @@ class TapeFile:
             os.close(descriptor)
 
     def give_up(self) -> None:
-        """Let go of the lock of a file that could not be begun; a file that is new is removed."""
+        """Release the lock after a failed start, and remove the file if it is new."""
         if self._is_new and is_in_place(self._descriptor, self.path):
             with contextlib.suppress(OSError):
                 self.path.unlink()

@@ -52,7 +52,7 @@ def redact_tape(path: Path, out: Path, redactor: Redactor, partial: bool = False
         return _redact(path, out, redactor, partial)
     if not path.is_file() and not journal_path(path).exists():
         read_text(path)  # says what is wrong
-    with closing(TapeFile(path)):  # its lock: nobody records to it meanwhile
+    with closing(TapeFile(path)):  # its lock keeps recorders out
         edited = _redact(path, out, redactor, partial)
     journal_path(path).unlink(missing_ok=True)  # what it held is in the tape now; here it still has its secrets
     return edited
@@ -67,7 +67,7 @@ def _redact(path: Path, out: Path, redactor: Redactor, partial: bool) -> Edited:
 
 
 def learn_all(exchanges: Sequence[Exchange], redactor: Redactor, path: Path) -> bool:
-    """Let the redactor see all credentials of a tape, so that it finds them before they first stood in one.
+    """Teach the redactor all credentials of a tape, so that it also finds their earlier occurrences.
 
     Whether there is anything to replace.
     """
@@ -110,7 +110,7 @@ def cut_tape(tape: Tape, out: Path, keep: Callable[[Exchange], bool], redactor: 
 
 
 def merge_tapes(tapes: Sequence[Tape], out: Path, recorder: str, redactor: Redactor) -> Edited:
-    """Write several tapes as one: exchanges in the order in which they started by the clock, numbered anew.
+    """Write several tapes as one, with the exchanges in order of their start times and renumbered.
 
     An exchange that several tapes have is kept once.
     """
@@ -175,7 +175,7 @@ def moved(exchange: Exchange, by: int) -> Exchange:
 
 
 def gaps_of(tape: Tape) -> list[Gap]:
-    """What the tape says that it lacks."""
+    """What the tape lacks, by its own account."""
     if not tape.incomplete or tape.path is None or not tape.path.exists():
         return []
     found = []

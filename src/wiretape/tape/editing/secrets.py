@@ -1,4 +1,4 @@
-"""Where secrets stand in exchanges that are already on a tape. Nothing of a secret leaves here but its kind."""
+"""Finds the places of secrets in exchanges that are already on a tape. Only the kind of a secret is returned."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from wiretape.model.jsonvalue import Json
 from wiretape.tape.editing.edit import learn_heads
 from wiretape.tape.redaction import Redactor, worth_learning
 
-_NO_SECRET = "header"  # a header that a recorder would not have kept: nothing says that it is a secret
+_NO_SECRET = "header"  # a header that a recorder would have replaced; it may be harmless
 _PARTS = re.compile(r"[\s;,=:]+")
 _WORDS = re.compile(r"[A-Z]?[a-z]+(?:[-_.][A-Z]?[a-z]+)*")
-_MOST = 20  # places told of one exchange
+_MOST = 20  # places reported for one exchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Secret:
 
 
 def secrets_in(exchanges: Sequence[Exchange], redactor: Redactor, words: bool = False) -> Iterator[Secret]:
-    """Every place of a secret, exchange by exchange. What exchanges share in memory is looked at once.
+    """Every place of a secret, exchange by exchange. Objects that exchanges share are searched once.
 
     `words`: also plain words in a credential's header, such as a test sends, and headers that a recorder does not keep.
     """
@@ -95,7 +95,7 @@ class _Finder:
                 yield f"{path}.events[{rewritten[0]}]", kind
 
     def _value(self, path: str, value: Json) -> Found:
-        """The places in a value; the elements of its lists are looked at once, though many requests share them."""
+        """The places of secrets in a value. List elements that many requests share are searched once."""
         if isinstance(value, dict) and not isinstance(value.get("type"), str):
             for name, member in value.items():
                 if isinstance(member, list):

@@ -37,7 +37,7 @@ Entry: TypeAlias = Kept | Fresh
 
 
 def spliced(old: Sequence[Exchange], order: Sequence[Entry]) -> list[Exchange]:
-    """The exchanges of the new tape, by number. Those of the old one that `order` does not name are dropped."""
+    """The exchanges of the new tape, by number. Old exchanges that `order` does not name are dropped."""
     if not any(isinstance(entry, Kept) for entry in order):
         return [entry.exchange for entry in order if isinstance(entry, Fresh)]
     by_number = {exchange.number: exchange for exchange in old}
@@ -75,7 +75,7 @@ def _rows(order: Sequence[Entry]) -> list[tuple[int | None, list[Exchange]]]:
 class _Splicing:
     def __init__(self) -> None:
         self.exchanges: list[Exchange] = []
-        self._shift = 0  # how much later what is left of the old tape happens
+        self._shift = 0  # by how much the rest of the old tape is moved later
         self._waiting: list[tuple[int, int]] = []  # (what started this late before, starts no earlier now)
         self._last = (0, 0)  # the exchange before: its old start, its new end
 
@@ -99,7 +99,7 @@ class _Splicing:
             self._waiting.append((ended, _end(made)))
 
     def _at(self, was: int) -> int:
-        """When something happens that followed what has been replaced."""
+        """The new time of an event after a replaced exchange."""
         due = [end - was for ended, end in self._waiting if was >= ended]
         self._shift = max([self._shift, *due])
         return was + self._shift

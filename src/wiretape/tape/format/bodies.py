@@ -1,4 +1,4 @@
-"""Between a tape's BODY shapes and the bodies of the model; and from raw bytes to the nicest body that gives them back.
+"""Converts between BODY shapes and bodies of the model, and raw bytes to the most readable body that restores them.
 
 Byte exactness is checked here: where a nicer shape would not give the same bytes, the next plainer is used.
 """
@@ -161,7 +161,7 @@ def _stream_shape(body: StreamBody) -> JsonObject:
         try:
             return {"events": frames.pack(frame.decode() for frame in body.frames), "ms": ms, **rewritten}
         except UnicodeDecodeError:
-            pass  # a rewritten or converted stream that is no text after all
+            pass  # a rewritten or converted stream that is not text
     return {"frames": [frames.to_base64(frame) for frame in body.frames], "ms": ms, **rewritten}
 
 
@@ -177,7 +177,7 @@ class Base:
 
 
 def body_of(shape: Json, base: Callable[[str], Base], warn: Callable[[str], None]) -> Body:
-    """The body that a BODY says. `base` looks an earlier body up by its name. Raises ValueError for what is wrong."""
+    """The body that a BODY says. `base` looks an earlier body up by its name. Raises ValueError for a faulty shape."""
     if not isinstance(shape, dict) or len(_SHAPES & shape.keys()) != 1:
         raise ValueError(f"body: must have exactly one of {', '.join(sorted(_SHAPES))}")
     if "json" in shape:
@@ -218,7 +218,7 @@ def _like(shape: JsonObject, find: Callable[[str], Base], warn: Callable[[str], 
 def _events(shape: JsonObject) -> StreamBody:
     validated(EventsShape, shape)
     size, limit = 0, most_decoded(sum(map(len, shape["events"])))
-    for frame in frames.unpack(shape["events"]):  # a frame that does not fit is found now, not in a later command
+    for frame in frames.unpack(shape["events"]):  # finds a faulty frame now, not in a later command
         size += len(frame)
         if size > limit:
             raise ValueError(f"body.events: is not read: it unpacks to {too_large(limit)}")

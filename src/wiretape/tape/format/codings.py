@@ -1,6 +1,6 @@
 """Decode content-encodings as the bytes arrive: gzip, deflate (with and without its zlib header), br, zstd.
 
-A body cut short keeps what decodes. An unknown encoding, or one whose library is missing, is left as it is.
+A body cut short keeps what decodes. Bodies with an unknown encoding, or without its library, stay encoded.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class TooLarge(CodingError):
 
 
 class _Members:
-    """Streams that may follow one another (gzip members, zstd frames), each with a decompressor of its own."""
+    """Concatenated streams (gzip members, zstd frames), each with its own decompressor."""
 
     def __init__(self, make: Callable[[bytes], Any | None], errors: tuple[type[Exception], ...]) -> None:
         self._make, self._errors = make, errors
@@ -214,7 +214,7 @@ _DECODERS: dict[str, Callable[[], Decoder | None]] = {
 
 
 def decoder_for(content_encoding: str) -> Decoder | None:
-    """The decoder of these encodings; None if there are none, or if one of them is unknown here."""
+    """The decoder of these encodings, or None without encodings or with an unknown one."""
     names = [name.strip().lower() for name in content_encoding.split(",")]
     decoders: list[Decoder] = []
     for name in reversed([name for name in names if name not in ("", "identity")]):

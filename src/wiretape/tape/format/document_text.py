@@ -1,4 +1,4 @@
-"""How a document stands in a tape: its JSON, laid out to be read, and large bytes put into it part by part."""
+"""The text of a document in a tape: pretty-printed JSON, with large bytes inserted in parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGE = 3 * 1024 * 1024  # bytes from which on base64 is put into the document 
 
 
 class _Later:
-    """Bytes whose base64 is not kept beside the document that it stands in: both are large."""
+    """Bytes that are encoded as base64 only when the document is written: both are large."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -26,7 +26,7 @@ class _Later:
 
 
 def document_text(document: JsonObject) -> bytes:
-    """A document as it stands in a tape, without the blank line."""
+    """The text of a document in a tape, without the blank line."""
     later: list[_Later] = []
 
     def mark(value: object) -> str:

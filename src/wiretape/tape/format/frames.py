@@ -66,7 +66,7 @@ def _shared_tail(a: str, b: str, limit: int) -> int:
 
 
 def unpack(packed: Iterable[str]) -> Iterator[str]:
-    """The frames. Raises ValueError for one that refers to characters which the frame before does not have."""
+    """The frames. Raises ValueError for a reference beyond the end of the previous frame."""
     before = ""
     for number, shown in enumerate(packed):
         frame = _unpacked(shown, before, number) if shown.startswith("~") else shown
@@ -86,9 +86,9 @@ def _unpacked(shown: str, before: str, number: int) -> str:
 
 
 class Lazy(Sequence[T], Generic[T]):
-    """A sequence that is worked out each time it is walked, so that it costs no memory while nobody looks.
+    """A sequence that is computed at each iteration, and so takes memory only while it is used.
 
-    The one that was looked at last is kept, so that indexing in a loop is not quadratic.
+    The last result is kept, so that indexing in a loop is not quadratic.
     """
 
     __slots__ = ("_length",)
@@ -169,7 +169,7 @@ class Times(Lazy[int]):
 
 
 def from_base64(text: str, where: str) -> bytes:
-    """Raises ValueError saying where the text is no base64."""
+    """Raises ValueError with the place at which the text is not base64."""
     try:
         whole = len(text) <= _SLICE
         return base64.b64decode(text, validate=True) if whole else _from_much_base64(text)

@@ -21,7 +21,7 @@ _LONG = 64 * 1024  # characters of a text
 
 
 class NotCarried(ValueError):
-    """This text is no JSON, or JSON whose values would change by being parsed."""
+    """The text is not JSON, or parsing would change its values."""
 
 
 def element_encoder(layout: Layout, ascii: bool) -> Callable[[Json], bytes]:
@@ -57,7 +57,7 @@ def spellings(raw: bytes) -> list[tuple[Layout, bool]]:
 
 
 def loads(raw: bytes) -> Json:
-    """Parse. Raises NotCarried for what orjson refuses: NaN, lone surrogates, anything that is no JSON."""
+    """Parse. Raises NotCarried for text that orjson refuses: NaN, lone surrogates, anything that is not JSON."""
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""Where the parts of a JSON body stand in its text: its members, and the elements of its top-level lists.
+"""The positions of a JSON body's parts in its text: members, and elements of top-level lists.
 
 `parse_whole` parses a body and finds out how it was spelled. What a later body may build on is a `Spelled`: the parsed
 value, the text, and the places in it. `BodyParser` (in `sharing`) keeps them and looks for what two of them share.
@@ -36,7 +36,7 @@ class Parsed:
 
 @dataclass(slots=True)
 class Spelled:
-    """Where the parts of a body stand in its text: the list at `start[key]` has elements that end at `ends[key][i]`."""
+    """The positions of a body's parts in its text: the list at `start[key]` has elements that end at `ends[key][i]`."""
 
     parsed: Parsed
     text: bytes
@@ -91,7 +91,7 @@ def _canonical(parsed: Parsed) -> Spelled:
 
 
 def locate(value: Json, text: bytes, layout: Layout, ascii: bool) -> Spelled | None:
-    """Where each part stands, or None if `text` is not this value in this layout."""
+    """The position of each part, or None if `text` is not this value in this layout."""
     comma, colon = SEPARATORS[layout]
     encode = element_encoder(layout, ascii)
     found = Spelled(Parsed(value, layout=layout, ascii=ascii), text, len(comma))

@@ -1,7 +1,7 @@
 """Differences of JSON values as RFC 6902 patches, and applying them without touching the original.
 
 `diff` relies on shared objects: parts that are the very same object are never looked into. `apply` copies the path to
-what changes and nothing else, so what did not change stays the same object.
+what changes and nothing else, so unchanged parts stay the same objects.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def pointer(*parts: str | int) -> str:
 
 
 def segments(path: str) -> list[str]:
-    """The reference tokens of a JSON pointer. Raises ValueError if it is none."""
+    """The reference tokens of a JSON pointer. Raises ValueError for anything else."""
     if not path:
         return []
     if not path.startswith("/"):
@@ -66,7 +66,7 @@ def _change(old: Json, new: Json, path: str) -> Iterator[JsonObject]:
     """How to make `new` of `old` at this place: reaching inside where that is shorter than replacing it."""
     whole = {"op": "replace", "path": path, "value": new}
     if isinstance(old, list) and isinstance(new, list) and old and new and old[0] is new[0]:
-        yield from _elements(old, new, path)  # a history that goes on: comparing or spelling it whole would cost most
+        yield from _elements(old, new, path)  # a growing history: comparing or encoding all of it would be slow
         return
     if same(old, new):
         return
@@ -123,7 +123,7 @@ def _key(value: Json) -> bytes:
 
 
 def _positions(values: Sequence[Json], start: int) -> dict[bytes, int]:
-    """Where each value stands for the last time, counted from `start`."""
+    """The last index of each value, counted from `start`."""
     return {_key(value): index for index, value in enumerate(values[start:])}
 
 

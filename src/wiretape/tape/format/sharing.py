@@ -1,4 +1,4 @@
-"""Parses the bodies of a loop at the cost of what is new in them.
+"""Parses the bodies of a loop, and each time only their new part.
 
 An agent resends its whole history at every call. `BodyParser` remembers recent bodies: their bytes, and where the
 elements of their top-level lists end. When a new body begins with the same bytes up to the end of some element, only
@@ -20,10 +20,10 @@ from wiretape.tape.format.json_offsets import Parsed, Spelled, ends_after, locat
 
 _MOST_BODIES = 16
 _MOST_BYTES = 64 * 1024 * 1024
-_MENDED = 3  # recent bodies that are tried for one that differs in a single element
+_MENDED = 3  # recent bodies that are tried as bases that differ in one element
 _RESUMES = 48  # bytes behind that element by which its end is found
-_PIECE = 32 * 1024  # bytes that are compared at a time: what is copied for it stays in the processor's cache
-_WORTH_IT = 64  # bytes in common below which a body is no base
+_PIECE = 32 * 1024  # bytes that are compared at a time: the copies fit into the processor's cache
+_WORTH_IT = 64  # fewest common bytes of a base
 
 
 class BodyParser:
@@ -33,7 +33,7 @@ class BodyParser:
         self._recent: list[Spelled] = []  # oldest first
 
     def parse(self, raw: bytes) -> Parsed:
-        """Raises NotCarried for bytes that are no JSON, or JSON that would change by being parsed."""
+        """Raises NotCarried for bytes that are not JSON, or JSON that parsing would change."""
         near = self._nearest(raw)
         if near is not None:
             extended = _extend(*near, raw)
@@ -98,7 +98,7 @@ class BodyParser:
 
 
 def common_prefix(a: bytes, b: bytes) -> int:
-    """How many leading bytes are equal: piece by piece, and by halving in the one that differs, all done by memcmp."""
+    """The number of equal leading bytes, found with memcmp: piece by piece, then by halving the piece that differs."""
     low, most = 0, min(len(a), len(b))
     high = min(_PIECE, most)
     while a[low:high] == b[low:high]:
@@ -128,7 +128,7 @@ def _last_element_within(body: Spelled, length: int, raw: bytes) -> tuple[str | 
 
 
 def _covers(new: Spelled, old: Spelled) -> bool:
-    """Whether the new body holds everything of the old one's lists, so that the old one is no better base."""
+    """True if the new body holds all elements of the old body's lists, and is therefore the better base."""
     key = new.parsed.key
     return key is not None and new.parsed.base is old.parsed and new.parsed.common == len(old.ends[key])
 
@@ -243,7 +243,7 @@ def _reuse(base: Spelled, key: str, count: int, added: list[Json], spelled: list
 
 
 def _other_tail(base: Spelled, key: str, count: int, raw: bytes, cut: int, comma: bytes) -> Spelled | None:
-    """The list begins alike, and what follows it differs: parse the body without the elements in common."""
+    """The list has a common beginning, and the text after it differs: parse the body without the common elements."""
     body = base.parsed
     rest = raw[cut:]
     if count and rest.startswith(comma):

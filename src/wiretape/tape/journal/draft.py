@@ -1,4 +1,4 @@
-"""An exchange that is still open: its heads, and where its bytes stand in the journal.
+"""An open exchange: its heads, and the positions of its bytes in the journal.
 
 The recorder fills drafts as things happen; reading a journal that a crash left behind fills them again.
 """
@@ -52,7 +52,7 @@ class BodyDraft:
     decoder: Decoder | None = None
     framer: Framer | None = None  # of a binary stream: it goes to the journal frame by frame
     decoded: int = 0
-    began: list[bytes] = field(default_factory=list)  # what came encoded, up to where decoding was deferred
+    began: list[bytes] = field(default_factory=list)  # the encoded bytes before decoding was deferred
     kept_encoded: bool = False  # decoded it would be too large
     deferred: bool = False  # too large to be decoded on arrival: the rest is in `encoded`
     held: bytes = b""  # the end of the text so far: it may be the beginning of a secret
@@ -62,7 +62,7 @@ class BodyDraft:
     received: int = 0  # bytes of a response on the wire
     whole: bool = False  # all bytes of a response are in the journal
     regions: Regions = field(default_factory=Regions)  # of the text so far
-    searched: SearchedBody | None = None  # for requests: what was searched for secrets in an earlier one
+    searched: SearchedBody | None = None  # for requests: the part that an earlier request had, too
 
     @property
     def size(self) -> int:
@@ -84,7 +84,7 @@ class MessageDraft:
 
 @dataclass(slots=True)
 class Draft:
-    """What is known of an open exchange."""
+    """The state of an open exchange."""
 
     number: int
     at: int

@@ -1,7 +1,7 @@
-"""The side file `NAME.tape.journal`: what is in flight, as plain appends, before it is forwarded.
+"""The side file `NAME.tape.journal`: the bytes of open exchanges, appended before they are forwarded.
 
 A record is one line, `KIND EXCHANGE AT LENGTH`, then LENGTH bytes, then a newline. The first record is the journal's
-own head. Finished exchanges stay until the file is rewritten: whoever reads it skips what the tape already has.
+own head. Finished exchanges stay until the file is rewritten. A reader skips exchanges that the tape has.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Journal:
     """A journal that is being written. Safe to use from two threads: one appends, one reads and rewrites."""
 
     def __init__(self, path: Path, header: dict[str, Any], *, placed: bool = True) -> None:
-        """`placed=False`: the file stays aside until it takes the place of another journal."""
+        """`placed=False`: the file keeps a temporary name until it replaces another journal."""
         self.path = path
         self.lock = threading.RLock()
         self._header = header
@@ -57,7 +57,7 @@ class Journal:
             raise
 
     def _place(self, over: int | None = None) -> None:
-        # Appends do not wait for the disk either: what is in flight outlives wiretape, not the machine.
+        # Appends do not wait for the disk either: the journal survives a crash of wiretape, but not of the machine.
         self._descriptor = self._aside.place(over, durable=False)
 
     def append(self, kind: bytes, name: bytes, at: int, payload: bytes = b"") -> Extent:
@@ -100,7 +100,7 @@ class Journal:
         return chunks
 
     def rewrite(self, drafts: Iterable[Draft]) -> None:
-        """Keep only what these drafts still need. A process that is killed meanwhile leaves the old journal."""
+        """Keep only what these drafts still need. If the process is killed, the old journal is left."""
         with self.lock:
             check_in_place(self._descriptor, self.path)
             fresh = Journal(self.path, self._header, placed=False)
@@ -241,7 +241,7 @@ def _extents_of(draft: Draft, kind: bytes) -> Extents | None:
     }.get(kind)
 
 
-# -- reading one that was left behind ----------------------------------------------------------------------------
+# -- reading a journal that a crash left ----------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -270,7 +270,7 @@ Source: TypeAlias = Journal | Leftover
 
 
 def read_journal(path: Path) -> Leftover | None:
-    """What is in flight, or None if there is no journal. A torn last record costs only itself.
+    """Return the open exchanges of a journal, or None without a journal. A torn last record costs only itself.
 
     Raises TapeError if the file cannot be opened.
     """

@@ -23,10 +23,10 @@ def request_bytes(draft: Draft, journal: Source) -> bytes:
 
 
 def response_of(draft: Draft, journal: Source) -> Response:
-    """The response as far as it came."""
+    """The part of the response that was received."""
     assert draft.status is not None
     headers = Headers(draft.response_headers)
-    # Read here, and let go piece by piece: a list would keep a large body twice.
+    # A generator: a list would keep a large body in memory twice.
     chunks = ((max(0, at - draft.headers_at), data) for at, data in decoded(draft.response, journal))
     if draft.response.kept_encoded:
         body: Body | None = BytesBody(b"".join(data for _, data in chunks))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from wiretape.tape.format.sharing import common_prefix
 
 _MOST_STREAMS = 8
-_MOST_BYTES = 4 * 1024 * 1024  # of one body; what is beyond is searched each time
+_MOST_BYTES = 4 * 1024 * 1024  # of one body; the rest is searched each time
 _SHORTEST = 512  # bytes that are searched as fast as they are compared
 _OVERLAP = 8192  # a secret that begins in the common part may end behind it
 _ANCHOR = 256  # bytes by which a place in the earlier request is found again
@@ -22,7 +22,7 @@ Clean = Callable[[bytes], bytes]
 
 
 class SearchedBody:
-    """One request body on its way, and the earlier one that it begins like."""
+    """A request body that is being received, and the earlier body with the same beginning."""
 
     __slots__ = ("_like", "_repeats", "_text", "version")
 
@@ -51,13 +51,13 @@ class SearchedBody:
         if start == 0 and end == len(data):
             return clean(data)
         rest = data[start:end]
-        # What was found may have begun in the common part: then search all of it.
+        # A secret may begin in the common part: then search all data.
         return data if clean(rest) is rest else clean(data)
 
     def _known_end(self, data: bytes, offset: int) -> int:
-        """How many bytes at the end of `data` (at `offset` of the body) stand in the earlier request, further on.
+        """The number of bytes at the end of `data` (at `offset` of the body) that the earlier request has further on.
 
-        What follows the history (tools, settings) comes again, moved by what is new.
+        The part after the history (tools, settings) is the same, at a later offset.
         """
         anchor = data[-_ANCHOR:]
         found = -1
@@ -69,7 +69,7 @@ class SearchedBody:
         return common_suffix(data, bytes(memoryview(self._like)[max(offset, end - len(data)) : end]))
 
     def _known(self, data: bytes, offset: int) -> int:
-        """How many leading bytes of `data` stand at `offset` in an earlier request."""
+        """The number of leading bytes of `data` that an earlier request has at `offset`."""
         if len(data) < _SHORTEST:
             return 0
         candidates = [self._like] if self._like is not None else self._repeats.texts
@@ -89,7 +89,7 @@ class SearchedBody:
 
 
 def _boundary_before(data: bytes, known: int) -> int:
-    """Where to begin searching: no secret goes on from one JSON object to the next."""
+    """The offset at which the search begins. A secret does not continue in the next JSON object."""
     start = max(0, known - _OVERLAP)
     between = data.rfind(_BETWEEN, start, known)
     return between if between >= 0 else start
@@ -120,12 +120,12 @@ class RecentBodies:
         self._version: object = None
 
     def begin(self, version: object) -> SearchedBody:
-        """A request begins. When what is searched for has changed (`version`), nothing counts as searched."""
+        """A request begins. If new secrets are known (`version`), no earlier body counts as searched."""
         self._forget_unless(version)
         return SearchedBody(self, version)
 
     def add(self, text: bytearray, like: bytearray | None, version: object) -> None:
-        """Remember a body; it takes the place of the one that it continues."""
+        """Remember a body. It replaces the body that it continues."""
         self._forget_unless(version)
         self.texts = [kept for kept in self.texts if kept is not like or len(kept) > len(text)][1 - _MOST_STREAMS :]
         self.texts.append(text)

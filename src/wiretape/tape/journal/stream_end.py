@@ -18,7 +18,7 @@ _LAST: Final = re.compile(rb"""(?:^|\n)data: ?(?:\[DONE\]|\{[^{}]*"type": ?"mess
 
 
 def body_length(method: str, status: int, headers: Iterable[tuple[str, str]]) -> int | None:
-    """Return how many bytes the body has on the wire; None if the head does not state that."""
+    """Return the body's length on the wire, or None if the head does not state it."""
     if method == "HEAD" or status in (204, 304):
         return 0
     values = [(name, value.strip()) for name, value in headers if name in ("content-length", "transfer-encoding")]

@@ -54,7 +54,7 @@ class Tape:
 
 @dataclass(frozen=True, slots=True)
 class TapeSummary:
-    """What `wiretape ls` says of a tape, found without decoding its bodies."""
+    """The facts that `wiretape ls` prints about a tape, read without decoding bodies."""
 
     path: Path
     header: Header
@@ -70,7 +70,7 @@ def read_tape(path: str | Path, partial: bool = False) -> Tape:
     `partial`: read the rest of a damaged tape, instead of raising TapeDamaged.
     """
     path = Path(path)
-    left = read_journal(journal_path(path))  # first: exchanges that end meanwhile are then found in the tape
+    left = read_journal(journal_path(path))  # read first: exchanges that end now are then found in the tape
     header, split = _documents(path, left, partial)
     assembly = ExchangeBuilder(path)
     if split.torn:
@@ -208,7 +208,7 @@ class ExchangeBuilder:
         refuse(self.try_add(piece))
 
     def try_add(self, piece: TapeDocument) -> list[Damage]:
-        """Take a document in, or return what is wrong with it. An exchange without its request is damaged once."""
+        """Add a document, or return its fault. An exchange without its request is damaged once."""
         try:
             self._take(parse_document(piece.value), piece)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Heads without secrets, at the cost of what is new in them: a client sends mostly the same headers at every call."""
+"""Redacts headers, and remembers the results: a client sends mostly the same headers at every call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class HeaderCache:
     """Learns credentials from heads, and takes them out."""
 
     def __init__(self, redactor: Redactor, on_new: Callable[[Iterable[Pair]], None] | None = None) -> None:
-        """`on_new` is told of headers that were not seen before, secrets replaced."""
+        """`on_new` gets redacted headers that were not seen before."""
         self._redactor = redactor
         self._on_new = on_new
         self._known: dict[Pair, Pair] = {}
@@ -28,7 +28,7 @@ class HeaderCache:
         new = [pair for pair in given if pair not in known]
         if new or "?" in url or "@" in url:
             self._redactor.learn(new, url)
-        if self._redactor.search() is not self._search:  # more is searched for: what was clean may not be
+        if self._redactor.search() is not self._search:  # new secrets are known: search the headers again
             self._search, known = self._redactor.search(), {}
             self._known = known
             new = given
@@ -44,7 +44,7 @@ class HeaderCache:
 
 
 def clean_text(text: str) -> str:
-    """Text that JSON can carry: bytes that are no UTF-8 (mitmproxy gives them as lone surrogates) read as Latin-1."""
+    """Text that JSON can carry. Bytes that are not UTF-8 (lone surrogates in mitmproxy) are read as Latin-1."""
     if text.isascii():
         return text
     try:

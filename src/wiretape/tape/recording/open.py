@@ -41,7 +41,7 @@ class OpenTape:
 
 
 def open_tape(path: Path, header: Header, redactor: Redactor, append: bool, replace: bool = True) -> OpenTape:
-    """Open a tape to continue it (`append`) or to make it anew. `replace=False`: only if it has no exchanges yet.
+    """Open a tape to continue it (`append`) or to replace it. `replace=False`: only if it has no exchanges yet.
 
     Raises TapeUnwritable or NotATape; then the file is as it was.
     """
@@ -113,7 +113,7 @@ def _continue(file: TapeFile, left: Leftover | None, redactor: Redactor, warning
 
 
 def _keep_torn(path: Path, text: bytes, pieces: list[TapeDocument]) -> Path:
-    """Put what stands behind the last whole document beside the tape: nothing is lost."""
+    """Save the bytes after the last whole document in a file next to the tape."""
     kept = path.with_name(f"{path.name}.torn")
     with open(kept, "ab", opener=private) as file:
         file.write(text[pieces[-1].end :].lstrip(b"\n") + b"\n")
@@ -121,7 +121,7 @@ def _keep_torn(path: Path, text: bytes, pieces: list[TapeDocument]) -> Path:
 
 
 def _stopped(assembly: ExchangeBuilder, left: Leftover | None) -> list[bytes]:
-    """Ends for the exchanges that nobody will end any more."""
+    """Documents that end the exchanges left open by a crash."""
     at = left.last_at if left else 0
     return [
         document_text({"exchange": exchange.number, "at": max(at, exchange.at), "ended": Ended.RECORDER_STOPPED})
@@ -143,7 +143,7 @@ def _mend(
     file: TapeFile, text: bytes, pieces: list[TapeDocument], torn: bool, header: Header, ends: list[bytes]
 ) -> None:
     """Bring the file into the state in which documents can be appended. All of it is on the disk then."""
-    # The recorder puts another header in its place when it closes: it must stand there as it would be written.
+    # The recorder replaces the header when it closes: the header must have the length of its written form.
     changed = not text.startswith(document_text(header_document(header)))
     if changed or torn or is_compressed(file.path) or b"\r" in text:
         kept = [document_text(header_document(header))] + [document_text(piece.value) for piece in pieces[1:]]

@@ -37,7 +37,7 @@ from wiretape.tape.redaction import Redactor, Regions
 from wiretape.tape.storage import read_text
 
 P = ParamSpec("P")
-_MOST_ON_ARRIVAL = 4 * 1024 * 1024  # decoded bytes of one body; what is beyond is decoded by the other thread
+_MOST_ON_ARRIVAL = 4 * 1024 * 1024  # decoded bytes of one body; the writer thread decodes the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Conc
 
     def guarded(self: Recorder, /, *args: P.args, **kwargs: P.kwargs) -> None:
         if self._summary is not None:
-            return  # closed: what a proxy says of connections that it tears down
+            return  # closed: the proxy still reports connections that it closes
         try:
             method(self, *args, **kwargs)
         except Exception as error:
@@ -219,7 +219,7 @@ class Recorder:
 
     @_harmless
     def bypassed(self, host: str) -> None:
-        """A host that was let through unrecorded."""
+        """Note a host whose traffic is passed through unrecorded."""
         if host not in self._bypassed:
             self._bypassed.append(host)
             self._journal.note(b"bypassed", self._now(), clean_text(host).encode())
@@ -279,7 +279,7 @@ class Recorder:
             body.decoded += len(plain)
             self._plain(draft, body, kind, at, plain)
             if body.decoder is not None and body.decoded >= _MOST_ON_ARRIVAL:
-                # Decoding so large a body takes too long here. Its decoder goes on in the other thread.
+                # Decoding so large a body takes too long here. The writer thread continues with its decoder.
                 self._flush(draft, body, kind)
                 body.deferred = True
             return
@@ -297,7 +297,7 @@ class Recorder:
         ready, held = (text, b"") if cut == len(text) else (text[:cut], text[cut:])
         if ready:
             clean = self._clean(body, ready)
-            # What was held back came earlier than the rest: that counts for responses, whose frames are timed.
+            # Held bytes arrived earlier than the rest. Responses need both times, because their frames are timed.
             if clean is ready and body is draft.response and 0 < len(body.held) < len(ready):
                 before = len(body.held)
                 self._append(draft, body, kind, body.held_at, ready[:before])
@@ -317,7 +317,7 @@ class Recorder:
         body.regions.add(data)
         if body.searched is None or body.searched.version is not self._redactor.search():
             return self._redactor.data(data, body.regions)
-        # A part of the data is searched by itself: what is found there is looked at with all that stands before.
+        # A part of the data is searched alone. If that finds a secret, the data is searched with all text before it.
         return body.searched.clean(data, lambda part: self._redactor.data(part, body.regions if part is data else None))
 
     def _append(self, draft: Draft, body: BodyDraft, kind: bytes, at: int, data: bytes) -> None:
@@ -359,7 +359,7 @@ class Recorder:
         left = ended in (Ended.CLIENT_CLOSED, Ended.RECORDER_STOPPED)
         if draft.response.whole or (left and ends_stream(draft.response.tail)):
             ended = Ended.COMPLETE
-        # Bytes are missing: what is there must not pass for a whole answer.
+        # Bytes are missing: the answer must not look complete.
         draft.ended = Ended.RECORDER_STOPPED if draft.lost else ended
         if trailers is not None:
             draft.trailers = Headers(self._answer_heads.headers(trailers))

@@ -1,4 +1,4 @@
-"""What went wrong while recording: told once for each kind, counted always."""
+"""Errors while recording: each kind is reported once, and every error is counted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RecordingErrors:
         self._lock = threading.Lock()
         self._kinds: dict[str, str] = {}
         self.exchanges: set[int] = set()
-        self.warnings: list[str] = []  # nothing is missing, but somebody should know
+        self.warnings: list[str] = []  # the tape is complete, but the user should know
 
     @property
     def told(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The recorder's other thread: builds documents from what the journal holds, and appends them to the tape."""
+"""The writer thread: builds documents from the journal and appends them to the tape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wiretape.tape.writing.writer import TapeWriter, document_text, header_docum
 Job: TypeAlias = Callable[[], None]
 _REWRITE_FROM = 8 * 1024 * 1024  # journal bytes: a larger one is rewritten when little of it is still needed
 _REWRITE_MOST = 512 * 1024  # bytes still needed; rewriting them takes less than a millisecond
-_GATHER_S = 0.05  # how long what has ended waits for company; the journal has it meanwhile
+_GATHER_S = 0.05  # how long ended exchanges wait for others; the journal has them
 _MOST_MESSAGES = 4 * 1024 * 1024  # bytes of WebSocket messages that `on_exchange` is shown; the tape has them all
 
 
@@ -39,7 +39,7 @@ class Progress:
 
 
 class WriterThread:
-    """Takes drafts, in the order of happening, and binds them into the tape."""
+    """Writes drafts to the tape, in the order of their events."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class WriterThread:
         return True
 
     def _show_harmlessly(self, show: Job) -> None:
-        """Call a listener. One that fails does not change the tape, and is reported once."""
+        """Call a listener. A failing listener is reported once and does not change the tape."""
         try:
             show()
         except Exception as error:
@@ -235,7 +235,7 @@ class WriterThread:
                 self._journal.rewrite(self._live.values())
 
     def _is_much_needed(self) -> bool:
-        """Whether open exchanges need more bytes of the journal than are rewritten at once."""
+        """True if open exchanges need more bytes of the journal than one rewrite copies."""
         needed = 0
         with self._journal.lock:
             for draft in self._live.values():

@@ -43,15 +43,15 @@ _STRING_END = re.compile(r'(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
 class Regions:
-    """Tells for a raw JSON body, as it comes in chunks, which parts of it are arguments that a model wrote.
+    """Finds the parts of a raw JSON body, received in chunks, that are arguments written by a model.
 
-    Chunks are kept and read only when somebody asks, which is when a credential has been found.
+    Chunks are kept, and read only after a credential has been found.
     """
 
     def __init__(self, data: bytes = b"") -> None:
         self._unread = [data]
         self._size = 0
-        self._tail = ""  # the end of what was read
+        self._tail = ""  # the end of the text that was read
         self._depth = 0  # of braces in the object that is open
         self._string = False  # a string is open
         self._object = False  # inside the arguments' object, or the string is all there is
@@ -116,7 +116,7 @@ class Regions:
             token = _TOKEN.search(whole, at)
             quote = whole.find('"', at)
             if 0 <= quote < (token.start() if token else len(whole)):
-                self._string = True  # it goes on in the next chunk
+                self._string = True  # it continues in the next chunk
                 return len(whole)
             if token is None:
                 return len(whole)

@@ -2,7 +2,7 @@
 
 One regular expression finds a part of such a name (`key`, `token`, `pass`, …) with a sign of assignment behind it. Then
 the whole name is read backwards and classified, and the value is read forwards. A value counts if it looks like a
-secret: the same spellings stand in programs, documents and schemas. JSON inside strings is escaped once more for each
+secret: programs, documents and schemas have the same spellings. JSON inside strings is escaped once more for each
 level; quotes are therefore read with the backslashes before them.
 """
 
@@ -78,7 +78,7 @@ def find_assignments(text: str) -> Iterable[Span]:
 
 
 def may_hold_assignments(text: str) -> bool:
-    """Whether a credential's name stands in the text, whatever its value."""
+    """True if the text has a credential's name, with any value."""
     reader = _Reader(text)
     return any(reader.says(*reader.name(found)) is not None for found in matches(_NAMED, reader.lower))
 
@@ -96,7 +96,7 @@ class _Reader:
         return len(self.lower) > _SHORT or _NAMED.search(self.lower) is not None
 
     def spans(self) -> Iterator[Span]:
-        text, behind = self._text, 0  # what was read as a value is not read again
+        text, behind = self._text, 0  # the end of the last value, which is not read again
         for found in matches(_NAMED, self.lower):
             if found.start() < behind:
                 continue

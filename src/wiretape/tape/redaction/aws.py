@@ -17,11 +17,11 @@ _SUM = 4
 
 @dataclass(frozen=True, slots=True)
 class EventStreamMessage:
-    """A message: its head as it is, and the text of its payload."""
+    """A message: its raw head, and the text of its payload."""
 
     headers: bytes
     outer: str  # the payload
-    inner: str | None  # what is base64 in it
+    inner: str | None  # the decoded text of its base64 member
     encoded: str  # that base64
 
     @property

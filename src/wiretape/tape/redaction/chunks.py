@@ -13,7 +13,7 @@ LONGEST = 8192  # a private key: the longest secret that is waited for
 TOKEN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/=%@:!#$&*?^"
 IS_TOKEN = re.compile(f"[{re.escape(TOKEN.decode())}]*").fullmatch
 _SCHEME = re.compile(rb"(?:[Bb]earer|[Bb]asic) \Z")
-# What may stand between a member's colon and the end of its string, in JSON or in JSON inside a string.
+# The text between a member's colon and the end of its string, in JSON or in JSON inside a string.
 _OPEN_VALUE = re.compile(rb'\s*(?:\\*(?:"(?:[^"\n]|(?<=\\)")*)?)?\Z')
 _NAME = re.compile(rb"([A-Za-z0-9_.-]{2,64})\\*\Z")
 _STEMS = (b"key", b"token", b"secret", b"pass", b"pwd", b"auth", b"cookie", b"cred", b"jwt")
@@ -30,10 +30,10 @@ Occurrences = Callable[[str], Iterable[Span]]
 
 
 def unfinished(data: bytes, forms: Sequence[bytes] = (), least: int = 0, occurrences: Occurrences | None = None) -> int:
-    """How many bytes at the end may begin a secret that goes on behind it.
+    """The number of bytes at the end that may begin a secret which continues in the next chunk.
 
     `forms`: known secrets with other characters than tokens have; `least`: how much to hold where these are too many.
-    `occurrences`: where known secrets stand in a text.
+    `occurrences`: finds known secrets in a text.
     """
     end = data[-LONGEST:]
     run = _token_run(end)
@@ -64,7 +64,7 @@ def _open_key(end: bytes) -> int:
 
 
 def _named_before(end: bytes, at: int) -> int:
-    """How much to hold for a credential's name that stands before `at`, with a sign of assignment between or not."""
+    """The number of bytes to hold for a credential's name before `at`, with or without a sign of assignment."""
     before = end[max(0, at - 64 - _BETWEEN) : at]
     lower = before.lower()
     if not any(stem in lower for stem in _STEMS):

@@ -1,4 +1,4 @@
-"""Evidence that a value is a secret: what stand-ins, words and random characters look like. No names, no places."""
+"""Evidence that a value is a secret: tells random characters from words and dummy values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEXT = {
     for first in "".join(_RUNS)
 }
 _TOKENS = re.compile(r"[A-Za-z0-9]+")
-# A token of 8 characters in which letters and digits change three times: what most keys have, found at once.
+# A token of 8 characters in which letters and digits change three times, as in most keys.
 _MIXED = re.compile(
     r"(?=[A-Za-z0-9]{8})"
     r"(?:(?<![A-Za-z])[A-Za-z]++[0-9]++[A-Za-z]++[0-9]|(?<![0-9])[0-9]++[A-Za-z]++[0-9]++[A-Za-z])"
@@ -114,7 +114,7 @@ def _is_wordy(letters: str) -> bool:
 
 
 def is_credential(value: str, surely: bool) -> bool:
-    """Return whether a value that stands in a credential's place is one.
+    """Return whether the value of a credential's name is a credential.
 
     `surely`: the place says "credential" and not "perhaps": there a short password counts, too.
     """
@@ -134,7 +134,7 @@ def is_credential(value: str, surely: bool) -> bool:
 
 
 def _is_password(value: str) -> bool:
-    """A word with a digit or with two marks in it, as people choose them; several words are none."""
+    """One word with a digit or with two marks in it, as people choose passwords."""
     if value[0] in "/~(" or is_dummy(value):
         return False
     letters, marks = any(map(str.isalpha, value)), sum(map(_PUNCTUATION.__contains__, value.rstrip("!?.:,")))

@@ -77,13 +77,13 @@ def is_secret(name: str, value: str) -> bool:
 
 
 class ValuePlace(NamedTuple):
-    """Where a value stands: the name that counts for it, and what is around it."""
+    """The place of a value: the name that counts for it, and its surroundings."""
 
     name: str = ""
     inherits: bool = False  # it is somewhere below a credential's name
     written: bool = False  # a model wrote it as a tool's arguments
     server: bool = False  # the definition of a hosted MCP server: there the name alone decides
-    path: str | None = None  # what to report; None: nobody asks
+    path: str | None = None  # the path to report; None: report nothing
 
     def part(self, step: str) -> str | None:
         return None if self.path is None else self.path + step
@@ -101,7 +101,7 @@ class JsonRedaction:
         self._report = report
 
     def of(self, value: Json, place: ValuePlace = _ROOT) -> Json:
-        """The value without secrets; itself if there are none."""
+        """The value without secrets; the same object if it has none."""
         if isinstance(value, str):
             return self._string(value, place)
         if isinstance(value, list):

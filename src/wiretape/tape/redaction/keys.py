@@ -1,4 +1,4 @@
-"""Finds what has the shape of a key, wherever it stands: the prefixes of providers, JWTs, private keys, webhooks.
+"""Finds strings with the shape of a key in any text: prefixes of providers, JWTs, private keys, webhooks.
 
 Most prefixes end with `-`, `_` or a dot. One regular expression finds the marks behind which a key may follow. The word
 before a mark is looked up in a table, and only then a rule is tried. Prefixes without a mark are searched as literals.
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from wiretape.tape.redaction.evidence import is_dummy, looks_random
 from wiretape.tape.redaction.scanning import Rank, Span, find, matches, present
 
-# The keys of model providers and of what agents use beside them: the fixed text, what follows it, the kind.
+# The keys of model providers and of other services that agents use: the fixed text, the rest, the kind.
 _OWN = r"""
 sk- (?:ant|proj|or|svcacct|admin|None)-[A-Za-z0-9_-]{16,} api-key
 sk- [A-Za-z0-9_-]{16,} api-key?
@@ -70,7 +70,7 @@ _LONGEST_WORD = 24
 _ESCAPING = frozenset("\\%[;")
 _SHORT_WORD = re.compile(r"([A-Za-z0-9]{1,2})[-_]")
 _RUN_REST = re.compile(r"[A-Za-z0-9_-]*")
-# What ends with a letter or digit and yet is no word: an escape in a URL or a string, a terminal's color.
+# Escapes that end with a letter or digit but are not words: in a URL, in a string, a terminal's color.
 _ESCAPES = re.compile(r"%[0-9A-Fa-f]{2}|\\{1,16}+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[A-Za-z])|\[[0-9;]{0,12}m")
 
 
@@ -197,7 +197,7 @@ def _candidates(text: str) -> Iterator[tuple[tuple[KeyRule, ...], int]]:
     """Rules that may match, and where."""
     tables = _tables()
     if (first := _SHORT_WORD.match(text)) and first[1] in tables.marked:
-        yield tables.marked[first[1]], 0  # nothing stands before it: the expression does not find it
+        yield tables.marked[first[1]], 0  # the expression needs a character before a short word
     for found in matches(tables.expression, text):
         at = found.start()
         mark = text[at]
@@ -219,7 +219,7 @@ def _candidates(text: str) -> Iterator[tuple[tuple[KeyRule, ...], int]]:
 
 
 def _behind_escape(text: str, begin: int, end: int) -> int:
-    """Where a word starts whose first letters belong to an escape before it; 0 if there is none."""
+    """The start of a word whose first letters belong to an escape before it; otherwise 0."""
     if not begin or text[begin - 1] not in _ESCAPING:
         return 0
     around = max(0, begin - 14)
@@ -230,7 +230,7 @@ def _behind_escape(text: str, begin: int, end: int) -> int:
 
 
 def in_word(text: str, start: int) -> bool:
-    """Whether what starts here goes on with a longer word, as in `task-…`: then it is no key.
+    """Whether a match that starts here is a part of a longer word, as in `task-…`, and so not a key.
 
     Words are made of letters, digits, `_` and `-`. Whatever else stands before a key (`=` of an assignment, `/` of a
     path, `+` of a form) parts it from what came before; so does `_` or `-` that no word stands before (`_sk-…_`).
@@ -285,7 +285,7 @@ def _find_private_keys(text: str) -> Iterator[Span]:
         end = at + len(_PEM)
         if head:
             if 0 <= closes < head.end() or closes == -1:
-                closes = find(text, "-----END ", head.end()) % (len(text) + 1)  # the text's end, if there is none
+                closes = find(text, "-----END ", head.end()) % (len(text) + 1)  # or the text's end
             close = _PEM_END.match(text, closes) if closes - at <= _LONGEST_PEM else None
             again = text.find(_PEM, head.end(), closes)
             body = close if close and again < 0 else _PEM_BODY.match(text, head.end())
@@ -312,7 +312,7 @@ _AZURE = re.compile(r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-
 
 
 def _find_azure(text: str) -> Iterator[Span]:
-    """A client secret of Azure AD: `Q~` stands at its fifth character."""
+    """A client secret of Azure AD: its fifth and sixth characters are `Q~`."""
     at = find(text, "Q~")
     while at >= 0:
         found = _AZURE.match(text, at - 4) if at >= 4 and not in_word(text, at - 4) else None

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from wiretape.tape.redaction.chunks import IS_TOKEN
 from wiretape.tape.redaction.scanning import Rank, Span, present
 
-WIDE = "\0"  # stands between the characters of an ASCII text in UTF-16
+WIDE = "\0"  # between the characters of an ASCII text in UTF-16
 _BLOCK = 8
 _LEVELS = 4  # of JSON in strings of JSON
 _MOST_SPELLED = 256  # secrets whose every spelling is looked for; of later ones only the plain spellings
@@ -75,7 +75,7 @@ def _in_json(secret: str) -> set[str]:
 
 
 def _base64_cores(data: bytes) -> Iterator[str]:
-    """The characters that stand for `data` in the base64 of any text that holds it, at each of the three offsets."""
+    """The base64 of `data` inside the base64 of a longer text, at each of the three offsets."""
     for offset in range(3):
         encoded = base64.b64encode(b"\0" * offset + data).decode()
         skip = (0, 2, 3)[offset]
@@ -106,7 +106,7 @@ class Learned:
         self._forms: dict[str, str] = {}  # spelling -> secret
         self._blocks: dict[str, tuple[tuple[int, int], ...]] = {}  # block -> (its offset in a spelling, the length)
         self.odd: tuple[bytes, ...] = ()  # spellings with other characters than tokens have
-        self.held = 0  # bytes that each chunk must hold back, because there are too many of these to compare with
+        self.held = 0  # bytes to hold back from each chunk when there are too many to compare
         self._longest_odd = 0
         self._few: tuple[str, ...] = ()  # all spellings, while they are few
 
@@ -165,7 +165,7 @@ class Learned:
         return self._kinds.get(secret)
 
     def occurrences(self, text: str) -> Iterator[Span]:
-        """Where secrets stand in a text, in any spelling; they may overlap."""
+        """The spans of known secrets in a text, in any spelling. They may overlap."""
         for at, places in self._blocks_in(text):
             for offset, length in places:
                 start = at - offset
@@ -173,7 +173,7 @@ class Learned:
                     yield Span(start, start + length, self._kinds[secret], secret, Rank.KNOWN)
 
     def may_be_in(self, text: str) -> bool:
-        """Whether a block of a secret stands in the text."""
+        """True if the text holds a block of a secret."""
         return any(True for _ in self._blocks_in(text))
 
     def _blocks_in(self, text: str) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
@@ -190,7 +190,7 @@ class Learned:
                 yield at, blocks[block]
 
     def are_in(self, text: str, since: int = 0) -> bool:
-        """Whether secrets stand in the text that were added after version `since`."""
+        """True if the text holds secrets that were added after version `since`."""
         if since == self.version:
             return False
         added = self._added[since:]

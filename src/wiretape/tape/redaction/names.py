@@ -1,6 +1,6 @@
 """Which names say that a value is a secret: of headers, of URL parameters, of JSON members. Only lists and lookups.
 
-Headers are an allow list: a value is kept only if its name stands here. What is kept is what explains a run (formats,
+Headers are an allow list: only values of listed names are kept. What is kept is what explains a run (formats,
 versions, limits, timing) and the ids that link exchanges.
 """
 
@@ -78,7 +78,7 @@ _CREDENTIAL_HEADERS = _words(
 )
 _CREDENTIAL_HEADER_WORDS = ("token", "secret", "password", "passwd", "apikey", "api-key", "api_key", "credential")
 _CREDENTIAL_HEADER_ENDS = ("-auth", "-key", "_key", "-authorization", "-jwt", "-signature")
-# Names that end like a credential's and are none.
+# Names that end like a credential's name and are harmless.
 _NO_CREDENTIAL_HEADERS = frozenset({"idempotency-key", "x-idempotency-key", "sec-websocket-key", "x-cache-key"})
 
 
@@ -205,7 +205,7 @@ _GRANT_PARAMETERS = frozenset({"code", "assertion", "username"})
 
 @lru_cache(2048)
 def secret_parameter(name: str, grant: bool = False) -> bool:
-    """Whether a URL or form parameter holds a credential. `grant`: it stands in an OAuth token request."""
+    """Whether a URL or form parameter holds a credential. `grant`: the parameter of an OAuth token request."""
     folded = _FOLD.sub("", name.lower())
     if folded in _PARAMETERS or (grant and folded in _GRANT_PARAMETERS):
         return True

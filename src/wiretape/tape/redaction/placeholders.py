@@ -25,7 +25,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def matches(recorded: str, live: str) -> bool:
-    """Whether a recorded text equals a live one, where each placeholder in it stands for any text."""
+    """True if a recorded text equals a live one, with each placeholder matching any text."""
     if recorded == live:
         return True
     if "redacted" not in recorded:
@@ -52,7 +52,7 @@ def fixed_parts(text: str) -> list[str]:
 
 
 def kinds_in(text: str) -> set[str]:
-    """The kinds of the placeholders in a text; one without a kind stands for a header's value."""
+    """The kinds of the placeholders in a text; the kind is `header` if a placeholder has none."""
     return {kind or "header" for kind, _ in PLACEHOLDER.findall(text)}
 
 

@@ -356,7 +356,7 @@ class Redactor:
     def known_clean(self, data: bytes, what: str = "raw") -> bool:
         """Whether these bytes were searched before without a find, and hold no credential that was learned since.
 
-        A hash of 64 bits, keyed by the process, stands for the bytes.
+        The bytes are identified by a hash of 64 bits, keyed by the process.
         """
         if len(data) < _LONG:
             return False

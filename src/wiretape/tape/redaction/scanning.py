@@ -1,4 +1,4 @@
-"""Where secrets stand in a text, and searches of a text a window at a time.
+"""Spans of secrets in a text, and searches of a text a window at a time.
 
 While C code runs, no other thread runs Python code. A search of 5 MB in one call would take milliseconds; a search of a
 window takes less than one. The results are those of a search of the whole text.
@@ -22,7 +22,7 @@ class Rank(IntEnum):
 
     KNOWN = 0  # it was seen as a credential before
     KEY = 1  # it has the shape of a key
-    NAMED = 2  # it stands in a credential's place
+    NAMED = 2  # it is the value of a credential's name
     PATTERN = 3  # a user's pattern matches it
 
 
@@ -74,14 +74,14 @@ def find(text: str, literal: str, start: int = 0) -> int:
 
 
 def present(text: str, literals: Iterable[str]) -> list[str]:
-    """Those of the literals that stand in the text."""
+    """The literals that occur in the text."""
     if len(text) <= WINDOW:
         return [literal for literal in literals if literal in text]
     return [literal for literal in literals if find(text, literal) >= 0]
 
 
 def matches(pattern: re.Pattern[str], text: str, reach: int = REACH) -> Iterator[re.Match[str]]:
-    """`pattern.finditer(text)`, if no match is empty and none depends on what stands `reach` behind its start."""
+    """`pattern.finditer(text)`. A match must not be empty, nor depend on text `reach` after its start."""
     return pattern.finditer(text) if len(text) <= WINDOW else _matches(pattern, text, reach)
 
 

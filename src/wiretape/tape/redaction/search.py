@@ -31,8 +31,8 @@ from wiretape.tape.redaction.urls import find_fields, find_userinfo
 class Care(IntEnum):
     """How much may be replaced in a text."""
 
-    KNOWN = 0  # provider state and media: only what was seen as a credential
-    KEYS = 1  # ids that link things: what has a key's shape, too
+    KNOWN = 0  # provider state and media: only known credentials
+    KEYS = 1  # ids that link things: also strings with a key's shape
     WRITTEN = 2  # arguments that a model wrote: what the user's patterns match, too
     ALL = 3
 
@@ -79,7 +79,7 @@ def _may_hold_marks(text: str) -> bool:
 
 
 def _find_by_mark(text: str) -> list[Span]:
-    """What is found by rare marks: most texts have none of them."""
+    """Secrets that rare marks announce. Most texts have none of these marks."""
     marks = present(text, _BY_MARK)
     return [span for find in dict.fromkeys([_BY_MARK[mark] for mark in marks]) for span in find(text)] if marks else []
 
@@ -92,7 +92,7 @@ FINDERS = (
 
 
 class Search:
-    """What is looked for, as far as it was known when this was made."""
+    """A search for all secrets that were known when it was made."""
 
     __slots__ = ("_finders", "_patterns", "learned", "version")
 
@@ -112,11 +112,11 @@ class Search:
         return Search(self.learned, self._patterns, finders)
 
     def spans(self, text: str, care: Care = Care.ALL) -> list[Span]:
-        """Where secrets stand: in order, not overlapping, and never in a placeholder."""
+        """The spans of secrets: in order, without overlaps, and outside placeholders."""
         return merged(self._found(text, care))
 
     def raw_spans(self, text: str, care: Care = Care.ALL) -> list[Span]:
-        """Where secrets stand in raw bytes, which may be any part of a JSON text: ids and provider state are spared."""
+        """The spans of secrets in any part of a raw JSON text, except in ids and provider state."""
         found = self._found(text, care)
         if not found:
             return found
@@ -172,7 +172,7 @@ _STRUCTURE = frozenset('"\\\n\r{}[]')
 
 
 class _Strings:
-    """The strings of a raw JSON text in which spans stand, which are asked for from left to right."""
+    """The strings of a raw JSON text that hold spans. Spans must be passed from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -206,7 +206,7 @@ class _Strings:
         return care_for(member(name[1]), "") if name else Care.ALL, run.end() if run else begin
 
     def _may_replace_pattern(self, span: Span) -> bool:
-        """Not a bare number, not a name, nothing that would break the JSON: that is searched string by string later."""
+        """False for numbers, names and text that would break the JSON: they are searched string by string later."""
         text = self._text
         if not _STRUCTURE.isdisjoint(text[span.start : span.end]):
             return False

@@ -64,7 +64,7 @@ class Forms:
         """Note the strings of a frame whose form is known; False if it must be parsed."""
         if "\\" in body:
             return False
-        parts = body.split('"')  # strings stand at odd places
+        parts = body.split('"')  # strings have odd indexes
         for form in self._forms.get('"'.join(parts[::2]), ()):
             if form.names_of(parts) == form.names:
                 values = form.values_of(parts)
@@ -101,7 +101,7 @@ class StringChannel:
 
 
 class Payload(NamedTuple):
-    """Where a frame's JSON, or its plain text, stands in it."""
+    """The position of a frame's JSON, or of its plain text."""
 
     text: str  # the whole frame
     start: int
@@ -234,7 +234,7 @@ class _Stream:
         leaves = channel.leaves
         says = member(channel.name)
         if says in (Member.SECRET, Member.MAYBE, Member.LINK) or all(leaf.text == leaves[0].text for leaf in leaves):
-            made: dict[str, str] = {}  # not parts of one text, each stands for itself
+            made: dict[str, str] = {}  # separate texts, not parts of one
             for leaf in leaves:
                 if leaf.text not in made:
                     made[leaf.text] = self._alone(leaf.text, channel, search)
@@ -276,9 +276,9 @@ class _Stream:
         return (payload.text[: payload.start] + body + payload.text[payload.end :]).encode("utf-8", "surrogateescape")
 
     def _rest(self, i: int, frame: bytes, search: Search, known: bool) -> bytes:
-        """The rest of a frame beside the string values of its JSON: event names, comments, member names, or all of it.
+        """The frame, redacted outside the string values of its JSON: event names, comments and member names.
 
-        `known`: secrets that were seen as credentials stand in some frame still.
+        `known`: some frame still holds a known credential.
         """
         if i in self._sealed:
             return self._sealed_rest(frame, search)
@@ -305,7 +305,7 @@ class _Stream:
 
 
 def _payload(text: str) -> Payload | None:
-    """A frame's payload: its only `data:` line, or the line that it is (NDJSON). None: search the frame as it is."""
+    """A frame's payload: its only `data:` line, or the line that it is (NDJSON). None: search the whole frame."""
     at = 0 if text.startswith("data:") else text.find("\ndata:") + 1
     if at or text.startswith("data:"):
         end = text.find("\n", at)

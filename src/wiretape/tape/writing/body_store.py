@@ -21,7 +21,7 @@ from wiretape.tape.format.json_layout import NotCarried
 from wiretape.tape.format.json_offsets import Parsed
 from wiretape.tape.format.sharing import BodyParser
 
-_WORTH_SHARING = 256  # bytes: a smaller body is written whole, for whoever reads the tape
+_WORTH_SHARING = 256  # bytes: a smaller body is written whole, which is easier to read
 TOO_DEEP = (orjson.JSONEncodeError, RecursionError)  # orjson reads deeper nesting than it writes
 
 
@@ -120,7 +120,7 @@ def shaped(body: Body) -> tuple[JsonObject, Body]:
 
 
 def redacted(body: Body, redactor: Redacts | None) -> Body:
-    """The body without secrets; the very same object if there were none."""
+    """The body without secrets; the same object if it has none."""
     if redactor is None:
         return body
     try:

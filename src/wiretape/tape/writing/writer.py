@@ -79,7 +79,7 @@ class TapeWriter:
         return replace(head, body=placed[1] if placed else None)
 
     def response(self, number: int, at: int, response: Response, ended: Ended | None) -> Response:
-        """A response; `ended` is None for a WebSocket that goes on."""
+        """A response; `ended` is None for an open WebSocket."""
         body = redacted(response.body, self._redactor) if response.body is not None else None
         trailers = None if response.trailers is None else self._headers(response.trailers)
         headers = self._headers(response.headers)
@@ -103,7 +103,7 @@ class TapeWriter:
         return response
 
     def message(self, number: int, ordinal: int, at: int, sender: Sender, data: bytes, text: bool) -> WsMessage:
-        """A WebSocket message as it came."""
+        """A WebSocket message from its raw bytes."""
         name = f"{number}.{ordinal}"
         if not text:
             placed = shaped(redacted(BytesBody(data), self._redactor))
@@ -187,9 +187,9 @@ class TapeWriter:
 def write_tape(
     path: str | Path, header: Header, exchanges: Iterable[Exchange], redactor: Redacts | None = None
 ) -> None:
-    """Write a whole tape, replacing the file if there is one. Documents stand in the order of happening.
+    """Write a whole tape, replacing the file if there is one. Documents are in order of time.
 
-    The file is replaced at once, at the end: whatever goes wrong, the old one stays.
+    The file is replaced in one step at the end. If anything fails, the old file stays.
     """
     path = Path(path)
     pieces: list[bytes] = []
@@ -201,7 +201,7 @@ def write_tape(
 
 
 def replace_tape(path: Path, documents: Iterable[bytes]) -> None:
-    """Put a tape of these documents in the place of the file, all or nothing."""
+    """Replace the file with a tape of these documents, or leave it unchanged."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         rewrite(path, stored(path, [b"\n".join(documents)]))
