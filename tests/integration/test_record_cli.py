@@ -525,7 +525,7 @@ def test_the_first_token_is_the_first_event_with_content(
     assert body_.ms[1] - body_.ms[0] >= 250, "events are timed when they come"
 
 
-# What is in the way
+# Files in the way of the tape
 
 
 def test_a_full_disk_never_harms_the_agent_and_is_reported(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -223,7 +223,7 @@ def test_a_channel_without_end_is_recorded_while_it_is_open(upstream: Upstream, 
             assert spy.data("response_data").endswith(event)
         began = time.monotonic()
     assert time.monotonic() - began < 3, "an open channel must not hold the recorder up"
-    assert spy.ends == {}, "who ended it is the recorder's to say"
+    assert spy.ends == {}, "the recorder states who ended it"
 
 
 @pytest.mark.parametrize("size", [0, 1, 100_000, 6_000_000])

@@ -66,7 +66,7 @@ class Seat:
         return await self.text()
 
     async def text(self) -> str:
-        await self.app.workers.wait_for_complete()  # what is found out beside
+        await self.app.workers.wait_for_complete()  # findings are computed in a worker
         await self._pilot.pause()
         return text_of(self.app)
 
