@@ -25,7 +25,7 @@ import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, taped, user
 
 import wiretape
-from wiretape.adapters.http1.server import HttpConnection, HttpRequest
+from wiretape.adapters.http1.server import Connections, HttpConnection, HttpRequest
 from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.adapters.replay_server.server import ReplayHandler
 from wiretape.errors import UsageError
@@ -399,7 +399,7 @@ class Written(asyncio.Transport):
 
 async def answered(handler: ReplayHandler, body: dict[str, Any]) -> list[bytes]:
     """The bytes of a request that takes more than one write."""
-    connection = HttpConnection(handler, set())
+    connection = HttpConnection(handler, Connections())
     connection.transport = transport = Written()
     json_headers = Headers([("content-type", "application/json")])
     path = "/api.openai.com/v1/chat/completions"

@@ -52,6 +52,28 @@ class HttpRequest(NamedTuple):
 Handler: TypeAlias = "Callable[[HttpRequest, HttpConnection], Coroutine[Any, Any, None] | None]"
 
 
+class Connections(set["HttpConnection"]):
+    """The open connections of a server. Their buffered responses are written in one callback of the event loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._to_flush: deque[HttpConnection] = deque()
+
+    def flush_soon(self, connection: HttpConnection) -> None:
+        """Flush a connection at the end of this turn of the event loop."""
+        if not self._to_flush:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._to_flush.append(connection)
+
+    def _flush(self) -> None:
+        try:
+            while self._to_flush:
+                self._to_flush.popleft().flush()
+        finally:
+            if self._to_flush:  # a callback of a response has failed
+                asyncio.get_running_loop().call_soon(self._flush)
+
+
 class HttpConnection(asyncio.Protocol):
     """One client's connection. Requests are answered one at a time, in their order.
 
@@ -59,7 +81,7 @@ class HttpConnection(asyncio.Protocol):
     long as half a response, and other connections are answered first.
     """
 
-    def __init__(self, handler: Handler, connections: set[HttpConnection]) -> None:
+    def __init__(self, handler: Handler, connections: Connections) -> None:
         self.transport: asyncio.Transport
         self.half_closed = asyncio.Event()  # the client sends nothing more; it may still read
         self.gone = asyncio.Event()
@@ -99,13 +121,13 @@ class HttpConnection(asyncio.Protocol):
     def respond(self, data: bytes, on_sent: Callable[[], None] | None = None) -> None:
         """Send a whole response; `on_sent` is called after it was written."""
         if not self._responses:
-            self._loop.call_soon(self._flush)
+            self._connections.flush_soon(self)
         self._responses.append(data)
         if on_sent is not None:
             self._on_sent.append(on_sent)
         self._buffered += len(data)
         if self._buffered > _FLUSH_BYTES:
-            self._flush()  # while the client does not read, its next requests wait
+            self.flush()  # while the client does not read, its next requests wait
 
     async def write(self, data: bytes) -> None:
         """Send a part of a response; wait while the client does not read."""
@@ -117,7 +139,7 @@ class HttpConnection(asyncio.Protocol):
         """End the connection; data written before is still delivered."""
         self._no_more_requests = True
         self._requests.clear()
-        self._flush()
+        self.flush()
         self.transport.close()
 
     # -- the transport's callbacks -----------------------------------------------------------------------------------
@@ -145,7 +167,7 @@ class HttpConnection(asyncio.Protocol):
         """Return True if the connection stays open: the client may still read responses to its requests."""
         self.half_closed.set()
         self._no_more_requests = True
-        self._flush()
+        self.flush()
         return not self._opens_websocket and bool(self._answering or self._requests)
 
     def pause_writing(self) -> None:
@@ -193,7 +215,7 @@ class HttpConnection(asyncio.Protocol):
             request = self._requests.popleft()
             answering = self._handler(request, self)
             if answering is not None:
-                self._flush()
+                self.flush()
                 self._answering = self._loop.create_task(self._answer(answering, request.keep_alive))
             elif not request.keep_alive:
                 self.close()
@@ -215,7 +237,7 @@ class HttpConnection(asyncio.Protocol):
             self.close()
         elif self._owes_continue and not self.transport.is_closing():
             self._owes_continue = False
-            self._flush()
+            self.flush()
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     async def _answer(self, answering: Coroutine[Any, Any, None], keep_alive: bool) -> None:
@@ -234,7 +256,7 @@ class HttpConnection(asyncio.Protocol):
             else:
                 self._answer_requests()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         if not self._responses:
             return
         if not self.transport.is_closing():
@@ -369,7 +391,7 @@ def listen(port: int = 0) -> socket.socket:
 
 async def serve(handler: Handler, listening: socket.socket, stop: asyncio.Event) -> None:
     """Serve until `stop` is set. Responses that are being sent then get a second; all connections are closed."""
-    connections: set[HttpConnection] = set()
+    connections = Connections()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: HttpConnection(handler, connections), sock=listening, backlog=_BACKLOG)
     try:

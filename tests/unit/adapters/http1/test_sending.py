@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from wiretape.adapters.http1.sending import ClientGone, PlaybackSender, response_parts, whole_response
-from wiretape.adapters.http1.server import HttpConnection, HttpRequest
+from wiretape.adapters.http1.server import Connections, HttpConnection, HttpRequest
 from wiretape.matching.faults.apply import FOREVER_MS
 from wiretape.matching.playback import Chunk, Playback
 from wiretape.model.http import Headers
@@ -119,7 +119,7 @@ class Writes(asyncio.Transport):
 
 
 def sender(transport: Writes, half_closed: bool = False, **request: Any) -> PlaybackSender:
-    connection = HttpConnection(lambda request, connection: None, set())
+    connection = HttpConnection(lambda request, connection: None, Connections())
     connection.transport = transport
     if half_closed:
         connection.half_closed.set()

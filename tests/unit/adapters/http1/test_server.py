@@ -14,7 +14,7 @@ from tests.support.talking import PATH, app_for, asked, head, served, talk
 
 from wiretape.adapters.http1 import server
 from wiretape.adapters.http1.sending import PlaybackSender
-from wiretape.adapters.http1.server import HttpConnection
+from wiretape.adapters.http1.server import Connections, HttpConnection
 from wiretape.adapters.http1.websocket_frames import TEXT
 from wiretape.adapters.replay_server.server import ReplayHandler
 from wiretape.matching.playback import Playback
@@ -178,7 +178,7 @@ def test_an_outcome_is_reported_after_its_answer_was_written() -> None:
 
     async def talking() -> None:
         app = app_for(*TWO, on_outcome=lambda outcome: order.append(f"{outcome.number} told"))
-        connection = HttpConnection(app, set())
+        connection = HttpConnection(app, Connections())
         connection.connection_made(Noting(order))
         connection.data_received(asked("a") + asked("b"))
         await asyncio.sleep(0)

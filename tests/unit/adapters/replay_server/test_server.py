@@ -11,7 +11,7 @@ import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, user
 
 from wiretape.adapters.http1 import sending
-from wiretape.adapters.http1.server import HttpConnection, HttpRequest, listen
+from wiretape.adapters.http1.server import Connections, HttpConnection, HttpRequest, listen
 from wiretape.adapters.replay_server.server import ReplayHandler
 from wiretape.errors import UsageError
 from wiretape.matching.session import ReplaySession
@@ -46,7 +46,7 @@ class Client(asyncio.Transport):
         """Send the request; return all that was written."""
 
         async def talking() -> None:
-            connection = HttpConnection(handler, set())
+            connection = HttpConnection(handler, Connections())
             connection.transport = self
             asyncio.get_running_loop().call_later(self._hangs_up_after, connection.half_closed.set)
             asyncio.get_running_loop().call_later(self._hangs_up_after, connection.gone.set)
