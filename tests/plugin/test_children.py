@@ -175,7 +175,7 @@ def test_children_are_recorded_by_every_kind_of_route(children: Project, model: 
 def test_a_recording_without_the_proxy_says_that_children_are_not_recorded(
     children: Project, model: CountingModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import wiretape.adapters.inprocess.child_recorder as recording
+    import wiretape.adapters.pytest.child_processes as recording
 
     monkeypatch.setattr(recording, "find_spec", lambda name: None)
     write(

@@ -36,9 +36,7 @@ class TapedTest:
         self._options = options
         users, elsewhere = summary.users_of(item, tape), summary.is_of_another_worker(tape)
         self._fixes = Fixes(typed(test_id(item), item.config), tape.exists(), users, elsewhere)
-        self._placement = TapePlacement(
-            tape, summary.turns
-        )  # before the mode, so that one of them notices another worker
+        self._placement = TapePlacement(tape, summary.turns)  # before the mode: one of them notices another worker
         mode = summary.mode_for(tape)
         self.wiretape = Wiretape(tape, options, mode, self._fixes, item.config.rootpath)
         self._outcomes: dict[str, str] = {}
