@@ -132,7 +132,7 @@ class LiveModel(AbstractContextManager["LiveModel"]):
         name = self._target.key_variable or endpoint.key_variable(urlsplit(url).hostname or "")
         key = self._environ.get(name) if name else None
         if self._target.key_variable and not key:
-            raise UsageError(f"the variable {name}, which --key-env names, is not set")
+            raise UsageError(f"{name} is not set: --key-env expects the API key in this variable")
         return endpoint.key_headers(key) if key else []
 
     def _begin(self, request: Request, data: bytes) -> int:
