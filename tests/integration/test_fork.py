@@ -251,7 +251,7 @@ def test_a_mistyped_fork_is_an_error_of_the_debugger(capsys: pytest.CaptureFixtu
     assert main(["debug", "subagents.tape", "--batch", "goto 2; fork --bogus"]) == 2
     assert "--bogus" in capsys.readouterr().err
     assert main(["debug", "subagents.tape", "--batch", "goto 2; fork --say 'x"]) == 2
-    assert "quotation mark" in capsys.readouterr().err
+    assert "No closing quotation" in capsys.readouterr().err
 
 
 def agent() -> list[str]:

@@ -409,7 +409,7 @@ def test_a_thread_that_may_belong_to_either_of_two_tapes_is_refused() -> None:
     both_open.set()
     thread.join()
     one.run(first.__exit__, None, None, None), other.run(second.__exit__, None, None, None)
-    assert "the replay of hand.tape and the replay of hand.tape are open at once" in str(said[0])
+    assert "the replay of hand.tape and the replay of hand.tape are open at the same time" in str(said[0])
 
 
 def test_each_call_of_a_decorated_function_is_a_separate_run() -> None:

@@ -133,7 +133,7 @@ for host in ("api.deepseek.com", "api.deepseek.com", "telemetry.example.com"):
     assert (done.returncode, done.stdout) == (3, "403 Forbidden\n" * 3)
     for part in (
         "miss  CONNECT api.deepseek.com:443  not opened",
-        "api.deepseek.com:443 was refused (2 times)",
+        "api.deepseek.com:443 was blocked (2 times)",
         "DEEPSEEK_BASE_URL",
         "or let wiretape replay intercept TLS: omit --no-proxy",
         "strayed     CONNECT telemetry.example.com:443",

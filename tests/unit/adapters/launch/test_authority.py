@@ -128,7 +128,7 @@ def test_an_authority_that_the_user_trusts_is_kept_until_it_expires_and_that_is_
     assert "wiretape doctor --remove-ca" in told[0]
     after, told = ensured(directory, environ, expires + 1)
     assert after != before
-    assert f"and {bundle} has that one" in told[0]
+    assert f"{bundle} contains it" in told[0]
 
 
 def test_a_bundle_of_wiretapes_own_is_no_trust_of_the_users(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_broken_document_costs_only_itself(which: int, data: st.DataObject) ->
     found = [piece.value.get("exchange") for piece in split.pieces if isinstance(piece.value, dict)]
     assert [number for number in found if number not in (which + 1, None)] == [n for n in range(1, 6) if n != which + 1]
     if which + 1 not in found:
-        assert split.damage or split.torn or "exchange" not in parts[which]
+        assert split.damage or split.torn or '"exchange"' not in parts[which]
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.9, 0.99])
