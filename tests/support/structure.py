@@ -41,6 +41,20 @@ def package_of(module: str) -> str:
     return module if module in packages() else module.rpartition(".")[0]
 
 
+def mutual_folders() -> set[tuple[str, str]]:
+    """Pairs of packages of which each imports the other; a package and what it contains are not a pair."""
+    arrows = {
+        (package_of(module).removeprefix("wiretape."), package_of(name).removeprefix("wiretape."))
+        for module in modules()
+        for name in imported(module)
+    }
+    return {
+        (a, b)
+        for a, b in arrows
+        if (b, a) in arrows and a < b and not f"{b}.".startswith(f"{a}.") and "wiretape" not in (a, b)
+    }
+
+
 @cache
 def imported(module: str) -> tuple[str, ...]:
     """The modules of wiretape that a module imports, lazy imports and those for type checkers included."""
