@@ -10,13 +10,14 @@ import binascii
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 PLACES = ("usage", "usageMetadata", "usage_metadata", "amazon-bedrock-invocationMetrics", "billed_units")
 COUNTS = re.compile(r"(?i)token|^(?:prompt_)?eval_count$")
 # Parts of a usage, another server's, or what only has such members.
 NO_PLACES = ("usage_breakdown", "step_usage", "provider_metadata", "providerMetadata", "tools", "text")
-OLLAMA = ("prompt_eval_count", "eval_count")
+OLLAMA = ("prompt_eval_count", "eval_count", "prompt_eval_cached_count")
 _CHUNK = re.compile(r'"bytes":\s*"([A-Za-z0-9+/=]+)"')
 _DATA = re.compile(r"^data: ?([\[{].*?)\r?$", re.MULTILINE)
 Counts = dict[str, Any]
@@ -133,7 +134,7 @@ def read(found: list[Counts]) -> Told:
     if "inputTokens" in last:
         return _converse(last)
     if any(name in last for name in OLLAMA):
-        return Told(last.get("prompt_eval_count"), None, None, last.get("eval_count"), None)
+        return Told(last.get("prompt_eval_count"), last.get(OLLAMA[2]), None, last.get("eval_count"), None)
     if "tokens" in last:
         tokens = last["tokens"]
         return Told(tokens.get("input_tokens"), last.get("cached_tokens"), None, tokens.get("output_tokens"), None)
@@ -193,15 +194,30 @@ def _openai(last: Counts) -> Told:
     reasoning = more.get("reasoning_tokens", last.get("reasoning_tokens"))
     if prompt is None:
         return Told(total, cached, written, output, reasoning)
-    outside = max(cached or 0, written or 0) > prompt
-    whole = prompt + (cached or 0) + (written or 0) if outside else prompt
-    if output is not None and reasoning and (reasoning > output or total == prompt + output + reasoning):
+    spoken = {"in": details.get("audio_tokens") or 0, "out": more.get("audio_tokens") or 0}
+    if output is None or not total:  # a part that is larger than its count is no part of it
+        outside = (cached or 0) + (written or 0) > prompt
+        whole = prompt + (cached or 0) + (written or 0) if outside else prompt
+        return Told(
+            whole, cached, written, _sum(output, reasoning if (reasoning or 0) > (output or 0) else None), reasoning
+        )
+    readings = set()
+    for c, w, r, a, b in sorted(product((0, 1), repeat=5), key=sum):
+        whole = prompt + c * (cached or 0) + w * (written or 0) + a * spoken["in"]
+        answer = output + r * (reasoning or 0) + b * spoken["out"]
+        inside = (1 - c) * (cached or 0) + (1 - w) * (written or 0)
+        possible = inside <= prompt and (r or (reasoning or 0) <= output)
+        if whole + answer == total and possible:
+            readings.add((whole, answer))
+            if (whole, answer) == (prompt, output):
+                break
+    if len(readings) == 1:
+        whole, output = readings.pop()
+        return Told(whole, cached, written, output, reasoning)
+    if reasoning is None and total > prompt + output and not readings:  # what only the total has
+        reasoning = total - prompt - output
         output += reasoning
-    elif output is not None and reasoning is None and total is not None and total > prompt + output:
-        rest = total - prompt - output
-        if rest != (cached or 0) + (written or 0):  # what only the total has
-            reasoning, output = rest, output + rest
-    return Told(whole, cached, written, output, reasoning)
+    return Told(prompt, cached, written, output, reasoning)
 
 
 def _sum(*counts: int | None) -> int | None:

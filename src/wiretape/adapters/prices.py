@@ -47,8 +47,10 @@ class _GenaiPrices:
         usd = _first(tokens, call, address if served_by_listed else None, at)
         if usd is None:
             return None
-        cached = () if call.usage is not None and call.usage.cached is not None else ("cached",)
-        return Cost(usd, "prices", cached if served_by_listed else (*cached, "provider"))
+        usage = call.usage
+        assumed: tuple[str, ...] = () if usage is not None and usage.cached is not None else ("cached",)
+        assumed += () if usage is None or usage.consistent else ("usage",)
+        return Cost(usd, "prices", assumed if served_by_listed else (*assumed, "provider"))
 
 
 def _tokens(call: ModelCall) -> dict[str, int] | None:

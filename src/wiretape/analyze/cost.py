@@ -20,8 +20,8 @@ class Cost:
     """The cost of one call.
 
     `source`: the provider reported the cost ("wire"), or a price list has it. `assumed` lists facts that the price
-    needs and the provider did not report: "cached" (assumed 0, which gives the highest cost) and "provider" (the list
-    price of the model's name, independent of the host that served it).
+    needs and the provider did not report: "cached" (assumed 0, which gives the highest cost), "usage" (the counts
+    contradict each other) and "provider" (the list price of the model's name, independent of the host that served it).
     """
 
     usd: Decimal

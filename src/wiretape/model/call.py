@@ -143,6 +143,7 @@ class Usage:
     output: int | None = None  # reasoning included
     reasoning: int | None = None
     raw: JsonObject = field(default_factory=dict, compare=False)
+    consistent: bool = True  # False: the counts contradict each other, or the provider's own total
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from wiretape.wire.base import Claim, Memo
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import as_text, body_json, dumps, raw_bytes
 from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
+from wiretape.wire.token_counts import without_final_output
 
 TOOLS: Final = "tools"  # the list of tools, in every format with one element for each tool
 _LINKING = frozenset(
@@ -316,6 +317,7 @@ def stream_response(
         error = call_error(response.status, assembler.error, response.headers, "mid_stream")
     return replace(
         decoded,
+        usage=decoded.usage if complete else without_final_output(decoded.usage),
         messages=decoded.messages + leftover_events(payload, assembler.unknown_events),
         error=error,
         complete=complete,

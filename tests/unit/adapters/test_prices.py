@@ -72,6 +72,12 @@ def test_what_had_to_be_assumed_is_said(listed: PriceList) -> None:
     assert unsaid == Cost(known.usd, "prices", ("cached", "provider"))
 
 
+def test_the_price_of_contradictory_counts_is_an_estimate(listed: PriceList) -> None:
+    known, doubtful = (listed(asked(Usage(10, 0, None, 10, consistent=told), *OPENAI)) for told in (True, False))
+    assert known is not None
+    assert doubtful == Cost(known.usd, "prices", ("usage",))
+
+
 def test_a_socket_is_priced_as_its_provider(listed: PriceList) -> None:
     found = listed(asked(Usage(10, 0, None, 10), "gpt-5", "wss://api.openai.com/v1/responses"))
     assert found is not None

@@ -7,11 +7,13 @@ from itertools import pairwise
 
 from wiretape.analyze.lint.base import LintFinding, LintRule, Subject
 from wiretape.analyze.why import ENDS, failure
-from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
+from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall, Usage
 from wiretape.model.http import Ended
+from wiretape.model.jsonwalk import text_of
 from wiretape.model.run import Step
 from wiretape.runs.threads import failed
 
+_TOTALS = ("total_tokens", "totalTokenCount", "total_token_count", "totalTokens")
 _LIMITS = ("max_output_tokens", "max_completion_tokens", "max_tokens", "num_predict")
 
 
@@ -211,3 +213,31 @@ class MidStreamError(LintRule):
                 hung_up = call.ended is Ended.CLIENT_CLOSED
                 text = f"the answer was cut before its last event: {ENDS.get(call.ended, 'its stream just ended')}"
                 yield self.finding(text, call, severity="info" if hung_up else None)
+
+
+class InconsistentUsage(LintRule):
+    id = "WT016"
+    name = "inconsistent-usage"
+    severity = "warning"
+    summary = "The token counts of an answer contradict each other."
+    explains = (
+        "Providers count cached, written, reasoning and audio tokens inside the input or output, or beside it. The "
+        "provider's own total decides. Here it fits none of these readings, or several: a count is wrong in the answer "
+        "itself. wiretape shows the counts as reported, and the price as an estimate."
+    )
+    mend = "compare the counts with the provider's bill; a gateway or a server between may compute them wrongly"
+
+    def check(self, subject: Subject) -> Iterable[LintFinding]:
+        for step in subject.run.steps:
+            usage = step.call.usage
+            if usage is not None and not usage.consistent:
+                text = f"the token counts contradict each other: {_counts(usage)}"
+                yield self.finding(text, step.call, "answer.usage", values={"usage": text_of(usage.raw)})
+
+
+def _counts(usage: Usage) -> str:
+    named = {"input": usage.input, "cached": usage.cached, "cache written": usage.cache_write}
+    named |= {"output": usage.output, "reasoning": usage.reasoning}
+    total = next((usage.raw[name] for name in _TOTALS if name in usage.raw), None)
+    counts = [f"{name} {count:,}" for name, count in named.items() if count is not None]
+    return ", ".join([*counts, *([f"total {total:,}"] if isinstance(total, int) else [])])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from wiretape._plugins import LINT_RULES, usable, warn
-from wiretape.analyze.lint.answers import DroppedReasoning, MidStreamError, Retries, TruncatedAnswer
+from wiretape.analyze.lint.answers import DroppedReasoning, InconsistentUsage, MidStreamError, Retries, TruncatedAnswer
 from wiretape.analyze.lint.arguments import ArgumentsDoNotFit, ArgumentsNotJson, DuplicateTool, UnknownTool
 from wiretape.analyze.lint.base import SEVERITIES, LintFinding, LintRule, Severity, Subject
 from wiretape.analyze.lint.cache import UnstablePrefix
@@ -30,6 +30,7 @@ RULES: tuple[LintRule, ...] = (
     UnstablePrefix(),
     SecretInTape(),
     IncompleteTape(),
+    InconsistentUsage(),
 )
 
 

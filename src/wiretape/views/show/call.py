@@ -98,7 +98,8 @@ def usage_sentence(usage: Usage | None) -> str:
     said = [f"{tokens(usage.input)} in", f"{tokens(usage.cached)} cached"]
     if usage.cache_write is not None:
         said.append(f"{tokens(usage.cache_write)} written to the cache")
-    return ", ".join([*said, f"{tokens(usage.output)} out", f"{tokens(usage.reasoning)} reasoning"])
+    said += [f"{tokens(usage.output)} out", f"{tokens(usage.reasoning)} reasoning"]
+    return ", ".join(said) + ("" if usage.consistent else "; these counts contradict each other")
 
 
 def timing(call: ModelCall, response: CallResponse | None) -> str:

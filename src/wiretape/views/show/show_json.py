@@ -132,7 +132,9 @@ def _span(call: ModelCall) -> int | None:
 def _usage(usage: Usage | None) -> JsonObject | None:
     if usage is None:
         return None
-    return {f.name: getattr(usage, f.name) for f in fields(Usage) if f.name != "raw"} | {"raw": usage.raw}
+    counts = {f.name: getattr(usage, f.name) for f in fields(Usage) if f.name not in ("raw", "consistent")}
+    mark = {} if usage.consistent else {"consistent": False}
+    return {**counts, **mark, "raw": usage.raw}
 
 
 def _message(message: Message) -> JsonObject:

@@ -31,6 +31,7 @@ from wiretape.wire.decoding import (
 )
 from wiretape.wire.lenient import NotJson, body_json, is_empty, items, obj, string
 from wiretape.wire.payload import EventPayload
+from wiretape.wire.token_counts import without_final_output
 
 _CARRIED = frozenset({"model", "system", "messages", "tools"})
 _SHOWS_MESSAGE = frozenset({"content", "stop_reason", "usage"})
@@ -150,5 +151,10 @@ def _final_model(messages: tuple[Message, ...]) -> str | None:
 def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
     """Decode an answer that arrived as events, in any framing."""
     assembler = assemble(AnthropicAssembler(), payload.events)
-    decoded = decode_message(response, assembler.value(), truncated=not assembler.finished)
+    message = assembler.value()
+    decoded = decode_message(response, message, truncated=not assembler.finished)
+    if assembler.cache_inside:
+        decoded = replace(decoded, usage=anthropic_usage(message["usage"], cache_inside=True))
+    if not assembler.output_is_final:
+        decoded = replace(decoded, usage=without_final_output(decoded.usage))
     return stream_response(decoded, response, payload, assembler, complete=assembler.finished)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from wiretape.model.jsonvalue import JsonObject
+from wiretape.wire.anthropic.usage import cache_tokens
 from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.failures import has_error
-from wiretape.wire.lenient import NOT_JSON, is_empty, items, load, merge, number, obj, string
+from wiretape.wire.lenient import NOT_JSON, is_empty, items, load, number, obj, string
 from wiretape.wire.payload import Event
+from wiretape.wire.token_counts import is_empty_report, latest_usage, without_output
 
 # Delta -> (member of the block, member of the delta, block type if the block was not started).
 _GROWING = {
@@ -43,7 +45,7 @@ class BlockPieces:
 class AnthropicAssembler(StreamAssembler):
     """Joins the events of one stream; `value` is the message so far."""
 
-    __slots__ = ("_abandoned", "_blocks", "_by_index", "_message", "_usage")
+    __slots__ = ("_abandoned", "_blocks", "_by_index", "_message", "_usage", "cache_inside", "output_is_final")
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,6 +54,8 @@ class AnthropicAssembler(StreamAssembler):
         self._blocks: list[BlockPieces] = []
         self._by_index: dict[int, BlockPieces] = {}
         self._abandoned: list[JsonObject] = []
+        self.output_is_final = False  # the start reports a provisional output
+        self.cache_inside = False  # the input includes its cached part, unlike Anthropic's own
 
     def add(self, event: Event) -> None:
         value = event.value
@@ -74,7 +78,7 @@ class AnthropicAssembler(StreamAssembler):
             self.error = value
         elif kind == "message" and "content" in value:  # an unstreamed message in one event
             self._start_message(value)
-            self.finished = True
+            self.finished = self.output_is_final = True
         elif kind not in ("ping", "content_block_stop", "keepalive", "keep-alive"):
             self.unknown_events.append(value)
 
@@ -84,12 +88,12 @@ class AnthropicAssembler(StreamAssembler):
             if self._blocks:
                 self._abandoned.append(self.value())
             self._blocks, self._by_index, self._usage = [], {}, None
-            self.finished = False
+            self.finished = self.output_is_final = self.cache_inside = False
         elif self._message:  # the same start, sent twice
-            self._usage = merge(self._usage, message.get("usage"))
+            self._usage = latest_usage(self._usage, message.get("usage"))
             return
         self._message = message
-        self._usage = merge(None, message.get("usage"))
+        self._usage = latest_usage(None, message.get("usage"))
         for block in items(message.get("content")):
             self._blocks.append(BlockPieces(obj(block)))
 
@@ -141,15 +145,36 @@ class AnthropicAssembler(StreamAssembler):
             block["deltas"] = [*items(block.get("deltas")), delta]
 
     def _end_message(self, value: JsonObject) -> None:
-        """Overwrite members of the start; usage is cumulative and never added."""
+        """Overwrite members of the start."""
         changes: dict[str, Any] = {k: v for k, v in obj(value.get("delta")).items() if v is not None}
         for key in ("context_management", "diagnostics", "input_transformations", "container"):
             if value.get(key) is not None:
                 changes[key] = value[key]
         self._message = {**self._message, **changes}
-        self._usage = merge(self._usage, value.get("usage"))
+        usage = value.get("usage")
+        if isinstance(usage, dict) and not is_empty_report(self._usage, usage):
+            self._take_usage(usage)
         if string(changes.get("stop_reason")):
             self.finished = True
+
+    def _take_usage(self, usage: JsonObject) -> None:
+        """Take the cumulative usage of a `message_delta`.
+
+        Some gateways report the whole prompt at the start and its cached part only here, without or with the same
+        input: then the input includes this part.
+        """
+        before, now = number(obj(self._usage).get("input_tokens")), number(usage.get("input_tokens"))
+        late = cache_tokens(usage) if not cache_tokens(obj(self._usage)) else 0
+        if late and before is not None and now in (None, 0, before):
+            self.cache_inside = late <= before
+            if self.cache_inside and now == 0:
+                usage = {name: count for name, count in usage.items() if name != "input_tokens"}
+        elif now and now != before:
+            self.cache_inside = False
+        if not self.output_is_final and number(usage.get("output_tokens")) is not None:
+            self._usage = without_output(self._usage)
+            self.output_is_final = True
+        self._usage = latest_usage(self._usage, usage)
 
     def value(self) -> JsonObject:
         content = [pieces.value() for pieces in self._blocks]

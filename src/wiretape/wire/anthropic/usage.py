@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from wiretape.model.call import Finish, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.decoding import known_usage, with_tool_calls
-from wiretape.wire.lenient import items, number, obj
+from wiretape.wire.lenient import first, items, number, obj
+from wiretape.wire.token_counts import judged_usage
 
 _FINISH: dict[str, Finish] = {
     "end_turn": "stop",
@@ -21,23 +22,42 @@ _FINISH: dict[str, Finish] = {
 }
 
 
-def anthropic_usage(raw: Json) -> Usage | None:
-    """Read the usage. Anthropic counts cache reads and writes separately from `input_tokens`."""
+def anthropic_usage(raw: Json, cache_inside: bool = False) -> Usage | None:
+    """Read the usage.
+
+    Anthropic counts cache reads and writes beside `input_tokens`. `cache_inside`: the stream has shown that the input
+    includes them.
+    """
     if not isinstance(raw, dict) or not raw:
         return None
+    thinking = number(obj(raw.get("output_tokens_details")).get("thinking_tokens"))
     passes = [obj(p) for p in items(raw.get("iterations"))]
     # The top level omits passes that are not messages (compaction, advisor), which belong to this call as well.
-    counted = passes if any(p.get("type") != "message" for p in passes) else [raw]
-    return known_usage(
-        Usage(
-            _sum(_input(p) for p in counted),
-            _sum(number(p.get("cache_read_input_tokens")) for p in counted),
-            _sum(_creation(p) for p in counted),
-            _sum(number(p.get("output_tokens")) for p in counted),
-            number(obj(raw.get("output_tokens_details")).get("thinking_tokens")),
-            raw,
-        )
+    if any(p.get("type") != "message" for p in passes):
+        reads = _sum(number(p.get("cache_read_input_tokens")) for p in passes)
+        writes = _sum(_creation(p) for p in passes)
+        output = _sum(number(p.get("output_tokens")) for p in passes)
+        return known_usage(Usage(_sum(_input(p) for p in passes), reads, writes, output, thinking, raw))
+    cached, written = number(raw.get("cache_read_input_tokens")), _creation(raw)
+    if cached is None and not written:  # compatible servers with OpenAI's member, which the input includes
+        details = obj(raw.get("prompt_tokens_details"))
+        cached = first(number(details.get("cached_tokens")), number(raw.get("cached_tokens")))
+        cache_inside = cache_inside or cached is not None
+    return judged_usage(
+        raw,
+        number(raw.get("input_tokens")),
+        number(raw.get("output_tokens")),
+        number(raw.get("total_tokens")),
+        cached=cached,
+        written=written,
+        reasoning=thinking,
+        cache_beside=not cache_inside,
     )
+
+
+def cache_tokens(raw: JsonObject) -> int:
+    """Return the tokens that were read from the cache or written to it."""
+    return (number(raw.get("cache_read_input_tokens")) or 0) + (_creation(raw) or 0)
 
 
 def _creation(raw: JsonObject) -> int | None:

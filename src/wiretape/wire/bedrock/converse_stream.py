@@ -11,6 +11,7 @@ from wiretape.wire.bedrock.event_stream import AwsEvents, error_value
 from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.lenient import NotJson, is_empty, items, load, merge, number, obj, string
 from wiretape.wire.payload import Event
+from wiretape.wire.token_counts import latest_usage
 
 EVENTS = frozenset(
     {"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"}
@@ -112,7 +113,8 @@ class ConverseAssembler(StreamAssembler):
             self._stop = value
             self.finished = True
         elif name == "metadata":
-            self._rest = merge(self._rest, value) or {}
+            usage = latest_usage(self._rest.get("usage"), value.get("usage"))
+            self._rest = {**(merge(self._rest, value) or {}), "usage": usage}
 
     def _part(self, value: JsonObject) -> PartPieces:
         index = number(value.get("contentBlockIndex")) or 0

@@ -17,7 +17,6 @@ from wiretape.wire.decoding import (
     RequestParts,
     StreamAssembler,
     image_message,
-    known_usage,
     settings_of,
     text_message,
     unknown_message,
@@ -25,6 +24,7 @@ from wiretape.wire.decoding import (
 from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import first, items, number, obj, string
 from wiretape.wire.payload import Event
+from wiretape.wire.token_counts import judged_usage
 
 PROMPTS = ("prompt", "inputText", "message")
 _LISTS = ("results", "outputs", "generations", "completions", "choices")
@@ -90,7 +90,7 @@ def text_usage(body: JsonObject) -> Usage | None:
     )
     prompt = first(number(body.get("prompt_token_count")), number(body.get("inputTextTokenCount")))
     raw = {k: v for k, v in body.items() if k.lower().endswith(("token_count", "tokencount")) and v is not None}
-    return known_usage(Usage(prompt, None, None, output, None, raw))
+    return judged_usage(raw, prompt, output, None)
 
 
 class TextAssembler(StreamAssembler):

@@ -1,6 +1,6 @@
 """Bedrock's token counts and finish reasons in bodies, metrics and headers, normalized.
 
-Cached tokens are counted separately from the input everywhere.
+Cached tokens are counted separately from the input, unless the total shows otherwise.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 from wiretape.model.call import Finish, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.decoding import known_usage, with_tool_calls
+from wiretape.wire.decoding import with_tool_calls
 from wiretape.wire.lenient import first, number, obj
+from wiretape.wire.token_counts import judged_usage
 
 METRICS = "amazon-bedrock-invocationMetrics"
 _HEADER = "x-amzn-bedrock-"
@@ -51,7 +52,8 @@ def converse_usage(raw: Json) -> Usage | None:
     counts = obj(raw)
     cached = first(number(counts.get("cacheReadInputTokens")), number(counts.get("cacheReadInputTokenCount")))
     written = first(number(counts.get("cacheWriteInputTokens")), number(counts.get("cacheWriteInputTokenCount")))
-    return _usage(number(counts.get("inputTokens")), cached, written, number(counts.get("outputTokens")), counts)
+    total = number(counts.get("totalTokens"))
+    return _usage(number(counts.get("inputTokens")), cached, written, number(counts.get("outputTokens")), counts, total)
 
 
 def metrics_usage(raw: Json) -> Usage | None:
@@ -83,7 +85,11 @@ def _is_count(text: str) -> bool:
 
 
 def _usage(
-    uncached: int | None, cached: int | None, written: int | None, output: int | None, raw: JsonObject
+    uncached: int | None,
+    cached: int | None,
+    written: int | None,
+    output: int | None,
+    raw: JsonObject,
+    total: int | None = None,
 ) -> Usage | None:
-    total = None if uncached is None else uncached + (cached or 0) + (written or 0)
-    return known_usage(Usage(total, cached, written, output, None, raw))
+    return judged_usage(raw, uncached, output, total, cached=cached, written=written, cache_beside=True)

@@ -25,7 +25,6 @@ from wiretape.wire.decoding import (
     HttpFormat,
     assemble,
     json_error,
-    known_usage,
     listed_messages,
     read_response,
     response_claim,
@@ -39,6 +38,7 @@ from wiretape.wire.decoding import (
 from wiretape.wire.lenient import body_json, dumps, first, number, obj, string
 from wiretape.wire.openai.chat_messages import chat_message, chat_tools
 from wiretape.wire.payload import EventPayload
+from wiretape.wire.token_counts import judged_usage
 
 _CARRIED = frozenset({"model", "messages", "tools"})
 _SHOWS_ANSWER = frozenset({"message", "finish_reason", "usage"})
@@ -147,9 +147,7 @@ def cohere_usage(raw: Json) -> Usage | None:
     counted, billed = obj(counts.get("tokens")), obj(counts.get("billed_units"))
     prompt = first(number(counted.get("input_tokens")), number(billed.get("input_tokens")))
     output = first(number(counted.get("output_tokens")), number(billed.get("output_tokens")))
-    cached = number(counts.get("cached_tokens"))
-    total = prompt + cached if prompt is not None and cached is not None and cached > prompt else prompt
-    return known_usage(Usage(total, cached, None, output, None, counts))
+    return judged_usage(counts, prompt, output, None, cached=number(counts.get("cached_tokens")))
 
 
 def _stream(response: Response, payload: EventPayload) -> CallResponse:

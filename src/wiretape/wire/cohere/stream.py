@@ -7,6 +7,7 @@ from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import items, number, obj, string
 from wiretape.wire.payload import Event
+from wiretape.wire.token_counts import latest_usage
 
 _ENDS = ("content-end", "tool-call-end", "citation-end")
 _GROWING = ("text", "thinking")
@@ -80,7 +81,8 @@ class CohereAssembler(StreamAssembler):
             self.note_content(ms)
 
     def _finish(self, delta: JsonObject) -> None:
-        self._end = {**self._end, **{k: v for k, v in delta.items() if k != "error"}}
+        usage = latest_usage(self._end.get("usage"), delta.get("usage"))
+        self._end = {**self._end, **{k: v for k, v in delta.items() if k != "error"}, "usage": usage}
         self.finished = True
         if delta.get("error"):
             self.error = {"error": delta["error"]}

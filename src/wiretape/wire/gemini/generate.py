@@ -37,6 +37,7 @@ from wiretape.wire.gemini.payload import Chunks, enum, get, read_chunks, spelled
 from wiretape.wire.gemini.usage import generate_finish, generate_usage
 from wiretape.wire.lenient import body_json, is_empty, items, number, obj, string
 from wiretape.wire.payload import JsonPayload, TextPayload
+from wiretape.wire.token_counts import without_final_output
 
 _TAIL = re.compile(r"(?<![^/:])([^/:]++):(generateContent|streamGenerateContent|countTokens|computeTokens)$")
 _WRAPPERS = ("request", "generateContentRequest", "generate_content_request")
@@ -215,6 +216,7 @@ def _stream(response: Response, chunks: Chunks) -> CallResponse:
         finished = failed
     return replace(
         decoded,
+        usage=decoded.usage if finished else without_final_output(decoded.usage),
         messages=tuple(decoded.messages) + leftover_events(chunks.payload, assembler.unknown_events),
         error=error,
         complete=finished,

@@ -13,8 +13,9 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.failures import has_error
 from wiretape.wire.gemini.payload import camel, get, spelled, unwrapped
-from wiretape.wire.lenient import is_empty, items, merge, number, obj, string
+from wiretape.wire.lenient import is_empty, items, number, obj, string
 from wiretape.wire.payload import Event
+from wiretape.wire.token_counts import is_empty_report, latest_usage
 
 _PLAIN = frozenset({"text", "thought"})
 _KNOWN = frozenset(
@@ -237,7 +238,8 @@ class GenerateAssembler(StreamAssembler):
         counts = body.get("usageMetadata") or body.get("usage_metadata")
         if isinstance(counts, dict):
             whole = counts.get("totalTokenCount") is not None or counts.get("total_token_count") is not None
-            self._usage = counts if whole else merge(self._usage, counts)
+            wiped = is_empty_report(self._usage, counts)
+            self._usage = counts if whole and not wiped else latest_usage(self._usage, counts)
         for key, value in body.items():
             if value is not None and key not in _APART:
                 self._members[key] = value

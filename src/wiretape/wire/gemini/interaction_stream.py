@@ -9,8 +9,9 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.failures import has_error
 from wiretape.wire.gemini.interaction_steps import CONTENT_TYPES
-from wiretape.wire.lenient import NOT_JSON, is_empty, items, load, merge, number, obj, string
+from wiretape.wire.lenient import NOT_JSON, is_empty, items, load, number, obj, string
 from wiretape.wire.payload import Event
+from wiretape.wire.token_counts import latest_usage
 
 _ENDS = ("interaction.completed", "interaction.complete", "interaction.cancelled", "interaction.failed")
 _QUIET = ("interaction.connected", "ping", "done")
@@ -137,7 +138,7 @@ class InteractionAssembler(StreamAssembler):
             if pieces.add(value["delta"]):
                 self.note_content(event.ms)
         elif kind in ("step.stop", "content.stop"):
-            self._usage = merge(self._usage, value.get("usage"))
+            self._usage = latest_usage(self._usage, value.get("usage"))
         elif kind == "error" or has_error(value):
             self.error = value
         elif kind not in _QUIET:
@@ -148,7 +149,7 @@ class InteractionAssembler(StreamAssembler):
         if not interaction:
             interaction = {k: value[k] for k in ("status", "error") if value.get(k) is not None}
         self._interaction = {**self._interaction, **{k: v for k, v in interaction.items() if v is not None}}
-        self._usage = merge(self._usage, interaction.get("usage"))
+        self._usage = latest_usage(self._usage, interaction.get("usage"))
         if kind in _ENDS:
             self.finished = True
 

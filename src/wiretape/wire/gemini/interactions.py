@@ -32,6 +32,7 @@ from wiretape.wire.gemini.payload import Chunks, read_chunks
 from wiretape.wire.gemini.usage import interaction_finish, interaction_usage
 from wiretape.wire.lenient import body_json, is_empty, items, obj, string
 from wiretape.wire.payload import JsonPayload, TextPayload
+from wiretape.wire.token_counts import without_final_output
 
 _CARRIED = frozenset({"model", "input", "system_instruction", "tools", "previous_interaction_id"})
 _SHOWS_INTERACTION = frozenset({"steps", "outputs", "status", "object"})
@@ -135,6 +136,7 @@ def _stream(response: Response, chunks: Chunks) -> CallResponse:
         error = call_error(response.status, assembler.error, response.headers, phase)
     return replace(
         decoded,
+        usage=decoded.usage if assembler.finished else without_final_output(decoded.usage),
         messages=decoded.messages + leftover_events(chunks.payload, assembler.unknown_events),
         error=error,
         complete=assembler.finished,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from wiretape.model.call import Finish, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.decoding import known_usage
 from wiretape.wire.gemini.payload import get
 from wiretape.wire.lenient import number
+from wiretape.wire.token_counts import Part, judged_usage
 
 _FINISH: dict[str, Finish] = {
     "STOP": "stop",
@@ -94,18 +94,23 @@ def _usage(
     thoughts: int | None,
     total: int | None,
 ) -> Usage | None:
-    input_count = _sum(prompt, tool_use)
-    if input_count is not None and cached is not None and cached > input_count:
-        input_count += cached
-    output_count = _sum(answer, thoughts)
-    if output_count is None and input_count is not None and total is not None and total >= input_count:
-        output_count = total - input_count  # zero counts are omitted on this wire
-    return known_usage(Usage(input_count, cached, None, output_count, thoughts, raw))
-
-
-def _sum(*values: int | None) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    if answer is None and prompt is not None and total is not None:  # zero counts are omitted on this wire
+        left = total - prompt - (tool_use or 0) - (thoughts or 0)
+        answer = left if left >= 0 else None
+    if answer is None and thoughts is not None:
+        answer = 0
+    if prompt is None and tool_use is not None:
+        prompt = 0
+    return judged_usage(
+        raw,
+        prompt,
+        answer,
+        total,
+        cached=cached,
+        reasoning=thoughts,
+        reasoning_beside=True,
+        more=(Part("input", tool_use, beside=True),) if tool_use else (),
+    )
 
 
 def generate_finish(raw: str | None, has_calls: bool) -> Finish | None:

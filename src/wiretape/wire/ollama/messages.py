@@ -32,12 +32,13 @@ from wiretape.wire.decoding import (
 from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import dumps, is_empty, items, number, obj, string
 from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
+from wiretape.wire.token_counts import judged_usage
 
 _CARRIED = ("role", "content", "thinking", "images", "tool_calls")
 _RESULT_CARRIED = ("role", "content", "tool_name", "name", "tool_call_id")
 _FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "load": "pause", "unload": "pause"}
 _NO_GENERATION = ("load", "unload")
-_COUNTS = ("prompt_eval_count", "eval_count")
+_COUNTS = ("prompt_eval_count", "eval_count", "prompt_eval_cached_count")
 _PIECE = {"model", "created_at", "message", "done"}
 _PIECE_MESSAGE = {"role", "content"}
 _GROWING = ("content", "thinking")
@@ -206,7 +207,7 @@ def _answer(response: Response, value: Json, truncated: bool = False) -> CallRes
         messages=messages,
         finish=with_tool_calls(finish, has_calls and not truncated),
         raw_finish=raw_finish,
-        usage=_usage(body),
+        usage=ollama_usage(body),
         error=error,
         complete=not truncated,
     )
@@ -234,11 +235,11 @@ def _message(body: JsonObject, truncated: bool) -> Message:
     return into.build("assistant")
 
 
-def _usage(body: JsonObject) -> Usage | None:
+def ollama_usage(body: JsonObject) -> Usage | None:
     """Read the counts. Zero counts are omitted on this wire; output includes thinking."""
     counted = {name: body[name] for name in _COUNTS if number(body.get(name)) is not None}
-    prompt, output = (number(counted.get(name)) for name in _COUNTS)
-    return Usage(prompt, None, None, output, None, counted) if counted else None
+    prompt, output, cached = (number(counted.get(name)) for name in _COUNTS)
+    return judged_usage(counted, prompt, output, None, cached=cached)
 
 
 def _stream(response: Response, payload: EventPayload) -> CallResponse:

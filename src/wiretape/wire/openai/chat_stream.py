@@ -10,8 +10,9 @@ from typing import Any
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.failures import has_error
-from wiretape.wire.lenient import dumps, is_empty, items, load, merge, number, obj, string
+from wiretape.wire.lenient import dumps, is_empty, items, load, number, obj, string
 from wiretape.wire.payload import Event
+from wiretape.wire.token_counts import latest_usage
 
 # Every chunk has at least one of these members.
 _CHUNK = frozenset({"choices", "usage", "id", "object", "error"})
@@ -271,17 +272,17 @@ class ChatAssembler(StreamAssembler):
         if pieces.add(delta) and self.first_ms is None:
             self.first_ms = ms
         if choice.get("usage"):
-            self._usage = merge(self._usage, choice["usage"])
+            self._usage = latest_usage(self._usage, choice["usage"])
         finish = choice.get("finish_reason") or choice.get("stop_reason")
         if finish and isinstance(finish, str) and finish != "null":
             pieces.finish = finish
             self.finished = True
 
     def _add_ending(self, chunk: JsonObject, choices: Json) -> None:
-        """Merge the usage: for each member the last count wins; counts are never added."""
+        """Take the usage of a chunk."""
         found = chunk.get("usage") or obj(chunk.get("x_groq")).get("usage")
         if found:
-            self._usage = merge(self._usage, found)
+            self._usage = latest_usage(self._usage, found)
             if choices == [] and number(obj(found).get("completion_tokens")) is not None:
                 self.finished = True  # some servers end with this additional chunk only
         if "timings" in chunk:

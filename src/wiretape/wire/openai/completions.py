@@ -26,10 +26,11 @@ from wiretape.wire.decoding import (
     unknown_message,
 )
 from wiretape.wire.failures import has_error
-from wiretape.wire.lenient import body_json, is_empty, items, merge, number, obj, string
+from wiretape.wire.lenient import body_json, is_empty, items, number, obj, string
 from wiretape.wire.openai import chat as openai_chat
 from wiretape.wire.openai.usage import chat_finish, openai_usage
 from wiretape.wire.payload import Event, EventPayload
+from wiretape.wire.token_counts import latest_usage
 
 _TAIL = re.compile(r"(?<!/chat)/(?:completions?|complete|infill)$")
 _INPUTS = ("prompt", "suffix", "input_prefix", "input_suffix")
@@ -139,7 +140,7 @@ class CompletionAssembler(StreamAssembler):
             self._members.update(
                 {k: v for k, v in body.items() if k not in ("choices", "usage", "content", "completion")}
             )
-            self._usage = merge(self._usage, body.get("usage"))
+            self._usage = latest_usage(self._usage, body.get("usage"))
             for choice in [obj(c) for c in items(body.get("choices"))] or [body]:
                 self._choice(choice, event.ms)
 

@@ -34,6 +34,7 @@ from wiretape.wire.openai.responses_items import input_item, output_messages, re
 from wiretape.wire.openai.responses_stream import ResponseAssembler
 from wiretape.wire.openai.usage import openai_usage, responses_finish
 from wiretape.wire.payload import EventPayload
+from wiretape.wire.token_counts import without_final_output
 
 _CARRIED = frozenset({"model", "instructions", "input", "tools", "previous_response_id", "type"})
 _TAILS = ("/responses", "/responses/compact", "/responses/input_tokens")
@@ -107,7 +108,7 @@ def responses_request(body: JsonObject, memo: Memo) -> CallRequest:
 
 
 def decode_response(response: Response, whole: bool) -> CallResponse:
-    """Decode the response by its bytes. `complete`: the exchange ended normally."""
+    """Decode the response by its bytes. `whole`: the exchange ended normally."""
     return read_response(response, whole, _plain, from_events)
 
 
@@ -120,6 +121,7 @@ def from_events(response: Response, payload: EventPayload) -> CallResponse:
         error = call_error(response.status, assembler.error, _headers_in(assembler.error, response), "mid_stream")
     return replace(
         decoded,
+        usage=decoded.usage if assembler.finished else without_final_output(decoded.usage),
         messages=decoded.messages + leftover_events(payload, assembler.unknown_events),
         error=error,
         finish="error" if error is not None and decoded.finish in (None, "pause") else decoded.finish,

@@ -12,6 +12,7 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.lenient import is_empty, items, number, obj, string
 from wiretape.wire.payload import Event
+from wiretape.wire.token_counts import latest_usage
 
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 _LIFECYCLE = frozenset({"response.created", "response.in_progress", "response.queued"})
@@ -103,7 +104,7 @@ class ResponseAssembler(StreamAssembler):
         elif kind in TERMINAL:
             self._finish(kind, value)
         elif kind in _LIFECYCLE:
-            self._response = {**self._response, **obj(value.get("response"))}
+            self._update(obj(value.get("response")))
         elif kind == "response.output_item.added":
             self._item_added(value, event.ms)
         elif kind == "response.output_item.done":
@@ -118,9 +119,15 @@ class ResponseAssembler(StreamAssembler):
         elif not kind.startswith(("response.", "codex.")) and kind not in ("keepalive", "ping"):
             self.unknown_events.append(value)
 
+    def _update(self, response: JsonObject) -> None:
+        usage = latest_usage(self._response.get("usage"), response.get("usage"))
+        self._response = {**self._response, **response}
+        if usage is not None:
+            self._response["usage"] = usage
+
     def _finish(self, kind: str, value: JsonObject) -> None:
         response = obj(value.get("response"))
-        self._response = {**self._response, **response}
+        self._update(response)
         self.finished = True
         if kind == "response.failed":
             self.terminal_error = True

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from wiretape.model.call import Finish, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.decoding import known_usage, with_tool_calls
+from wiretape.wire.decoding import with_tool_calls
 from wiretape.wire.lenient import first, number, obj, string
+from wiretape.wire.token_counts import Part, judged_usage
 
 _CHAT: dict[str, Finish] = {
     "stop": "stop",
@@ -49,12 +50,24 @@ def openai_usage(raw: Json, timings: Json = None) -> Usage | None:
     prompt = first(number(raw.get("prompt_tokens")), number(raw.get("input_tokens")))
     completion = first(number(raw.get("completion_tokens")), number(raw.get("output_tokens")))
     total = number(raw.get("total_tokens"))
-    cached, written = _cached(raw, timings), _written(raw)
-    reasoning = _reasoning(raw)
-    if reasoning is None and completion is not None:
-        reasoning = _hidden(prompt, completion, total, (cached or 0) + (written or 0))
-    output = _with_reasoning(prompt, completion, reasoning, total)
-    return known_usage(Usage(_with_cache(prompt, cached, written), cached, written, output, reasoning, raw))
+    return judged_usage(
+        raw,
+        prompt,
+        completion,
+        total,
+        cached=_cached(raw, timings),
+        written=_written(raw),
+        reasoning=_reasoning(raw),
+        more=_audio(raw),
+        hidden_reasoning=True,  # Gemini's OpenAI-compatible endpoint
+    )
+
+
+def _audio(raw: JsonObject) -> tuple[Part, ...]:
+    """Return the audio tokens, which Mistral counts beside the text tokens of the prompt."""
+    spoken = number(_details(raw).get("audio_tokens"))
+    answered = number(obj(raw.get("completion_tokens_details")).get("audio_tokens"))
+    return (Part("input", spoken), Part("output", answered)) if spoken or answered else ()
 
 
 def _details(raw: JsonObject) -> JsonObject:
@@ -93,33 +106,6 @@ def _reasoning(raw: JsonObject) -> int | None:
         if found is not None:
             return found
     return number(raw.get("reasoning_tokens"))
-
-
-def _hidden(prompt: int | None, completion: int, total: int | None, cache: int) -> int | None:
-    """Return the reasoning that Gemini's OpenAI-compatible endpoint counts only in the total."""
-    if prompt is None or total is None:
-        return None
-    rest = total - prompt - completion
-    return rest if rest > 0 and rest != cache else None
-
-
-def _with_cache(prompt: int | None, cached: int | None, written: int | None) -> int | None:
-    """Return the input including cached tokens. If these exceed the prompt, the server counts them separately."""
-    if prompt is None:
-        return None
-    beside = [part for part in (cached, written) if part is not None and part > prompt]
-    if not beside:
-        return prompt
-    return prompt + (cached or 0) + (written or 0)
-
-
-def _with_reasoning(prompt: int | None, completion: int | None, reasoning: int | None, total: int | None) -> int | None:
-    """Return the output including reasoning, which some servers count separately, as size or total shows."""
-    if completion is None or not reasoning:
-        return completion
-    if reasoning > completion or (prompt is not None and total == prompt + completion + reasoning):
-        return completion + reasoning
-    return completion
 
 
 def chat_finish(raw: str | None, has_calls: bool) -> Finish | None:

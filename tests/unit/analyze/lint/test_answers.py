@@ -133,3 +133,13 @@ def test_a_stream_that_was_cut_is_told_by_who_cut_it() -> None:
     assert found("WT012", hung_up)[0].severity == "info"
     stopped = replace(make_call(1, [HI], "It is", complete=False), ended=Ended.RECORDER_STOPPED)
     assert found("WT012", stopped, refused(2)) == []
+
+
+def test_counts_that_contradict_each_other_are_named_with_the_providers_total() -> None:
+    raw = {"prompt_tokens": 249, "completion_tokens": 40, "total_tokens": 289}
+    usage = Usage(249, 416, None, 40, None, raw, consistent=False)
+    [finding] = found("WT016", make_call(1, [HI], "hello", usage=usage))
+    assert (finding.severity, finding.call, finding.path) == ("warning", 1, "answer.usage")
+    assert finding.text == ("the token counts contradict each other: input 249, cached 416, output 40, total 289")
+    assert finding.values == {"usage": '{"prompt_tokens":249,"completion_tokens":40,"total_tokens":289}'}
+    assert found("WT016", make_call(1, [HI], "hello", usage=Usage(249, 158, None, 40))) == []

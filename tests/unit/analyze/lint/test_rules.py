@@ -28,8 +28,8 @@ def ids(select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()) -> list[str]
 
 def test_rules_are_chosen_by_id_beginning_or_name() -> None:
     assert ids(("wt003",)) == ids(("arguments-not-json",)) == ["WT003"]
-    assert ids(("WT01",)) == ["WT010", "WT011", "WT012", "WT013", "WT014", "WT015"]
-    assert ids(("WT01",), ("retries", "WT014")) == ["WT010", "WT012", "WT013", "WT015"]
+    assert ids(("WT01",)) == ["WT010", "WT011", "WT012", "WT013", "WT014", "WT015", "WT016"]
+    assert ids(("WT01",), ("retries", "WT014")) == ["WT010", "WT012", "WT013", "WT015", "WT016"]
     assert ids(("WT001,retries", "WT002")) == ["WT001", "WT002", "WT011"]
     assert ids() == [rule.id for rule in RULES]
 
