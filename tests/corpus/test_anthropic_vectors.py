@@ -294,7 +294,7 @@ def test_a_message_delta_with_a_stop_reason_is_the_end_of_the_content() -> None:
 def test_a_truncated_stream_keeps_the_received_part() -> None:
     response = answer(MESSAGES, named([start(), *text(0, "Hi"), *tool(1, '{"a"')[:-1]]), ended=Ended.CLIENT_CLOSED)
     assert said(response) == [("text", "Hi"), ("call", "toolu_1", "f", '{"a"')]
-    assert (response.complete, response.finish, counts(response)) == (False, None, (115, 100, 5, 1, None))
+    assert (response.complete, response.finish, counts(response)) == (False, None, (115, 100, 5, None, None))
 
 
 def test_padded_data_lines_and_events_without_names() -> None:

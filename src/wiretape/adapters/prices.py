@@ -17,7 +17,7 @@ from wiretape.analyze.cost import Cost, PriceList
 from wiretape.model.call import ModelCall, Usage
 
 _ANSWERLESS = ("embedding", "rerank", "moderation")  # kinds of calls that may have no output tokens
-_CONTEXT = ("service_tier", "speed")  # settings of a request that change its price
+_USUAL = ("standard", "on_demand", "unspecified")  # names of the default tier
 _LOCAL = "ollama."  # formats of local servers, which are free
 
 
@@ -50,6 +50,8 @@ class _GenaiPrices:
         usage = call.usage
         assumed: tuple[str, ...] = () if usage is not None and usage.cached is not None else ("cached",)
         assumed += () if usage is None or usage.consistent else ("usage",)
+        if call.response is not None and not call.response.service_tier and _asked_tier(call) not in (None, "default"):
+            assumed += ("service_tier",)
         return Cost(usd, "prices", assumed if served_by_listed else (*assumed, "provider"))
 
 
@@ -103,8 +105,30 @@ def _price(
 
 
 def _context(call: ModelCall) -> dict[str, str]:
-    asked = {name: call.request.settings.get(name) for name in _CONTEXT}
-    return {name: value for name, value in asked.items() if isinstance(value, str)}
+    """What changes the price of a model: the tier and speed that served the call, else those that it asked for."""
+    usage = call.usage.raw if call.usage is not None else {}
+    served = call.response.service_tier if call.response is not None else None
+    asked = call.request.settings
+    tier = _tier(served) or _asked_tier(call)
+    speed = usage.get("speed") or asked.get("speed")
+    context = {"service_tier": tier} if tier else {}
+    if tier == "batch":
+        context["processing"] = tier
+    return context | ({"speed": speed} if isinstance(speed, str) else {})
+
+
+def _asked_tier(call: ModelCall) -> str | None:
+    asked = call.request.settings.get("service_tier") or call.request.settings.get("serviceTier")
+    tier = _tier(asked.get("type") if isinstance(asked, dict) else asked)
+    return tier if tier != "auto" else None
+
+
+def _tier(name: object) -> str | None:
+    """The tier under the name of the list. Google's names have a prefix; the usual tier has several names."""
+    if not isinstance(name, str) or not name:
+        return None
+    tier = name.lower().removeprefix("service_tier_").removeprefix("on_demand_")
+    return "default" if tier in _USUAL else tier
 
 
 @lru_cache(maxsize=256)

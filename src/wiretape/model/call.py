@@ -203,6 +203,8 @@ class CallResponse:
     streamed: bool = False
     first_token_at: int | None = None  # the first event of a stream with content
     diagnostics: Json = None  # the provider's own report on its prompt cache, raw
+    service_tier: str | None = None  # the tier that served the call, as the provider names it
+    cost: float | None = None  # in USD, if a gateway reports it in a header
 
 
 @dataclass(frozen=True, slots=True, eq=False)

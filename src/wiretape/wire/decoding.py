@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar
@@ -26,7 +27,7 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
 from wiretape.wire.base import Claim, Memo
 from wiretape.wire.failures import call_error, has_error
-from wiretape.wire.lenient import as_text, body_json, dumps, raw_bytes
+from wiretape.wire.lenient import as_text, body_json, dumps, raw_bytes, string
 from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
 from wiretape.wire.token_counts import without_final_output
 
@@ -36,6 +37,8 @@ _LINKING = frozenset(
     | {"x-codex-parent-thread-id"}
     | {"x-codex-turn-metadata", "x-stainless-retry-count", "idempotency-key"}
 )
+_TIER_HEADERS = ("x-gemini-service-tier", "x-amzn-bedrock-service-tier")
+_COST_HEADER = "x-litellm-response-cost"
 
 
 class StreamAssembler:
@@ -132,6 +135,8 @@ def build_call(
     dialect: str | None = None,
 ) -> ModelCall:
     """Return the model call of an exchange, not numbered yet."""
+    if response is not None and exchange.response is not None:
+        response = _with_billing(response, exchange.response.headers)
     return ModelCall(
         number=0,
         exchange=exchange.number,
@@ -146,6 +151,34 @@ def build_call(
         url=exchange.request.url,
         headers=linking_headers(exchange.request.headers),
     )
+
+
+def served_tier(body: JsonObject) -> str | None:
+    """Return the service tier that an answer or its usage names."""
+    for name in ("service_tier", "serviceTier", "trafficType", "traffic_type"):
+        tier = body.get(name)
+        found = string(tier.get("type") if isinstance(tier, dict) else tier)
+        if found:
+            return found
+    return None
+
+
+def _with_billing(response: CallResponse, headers: Headers) -> CallResponse:
+    """Return the response with the service tier in its usage or headers, and the cost in its headers."""
+    tier = response.service_tier or (served_tier(response.usage.raw) if response.usage is not None else None)
+    tier = tier or next((headers[name] for name in _TIER_HEADERS if name in headers), None)
+    cost = _cost(headers.get(_COST_HEADER))
+    if tier == response.service_tier and cost is None:
+        return response
+    return replace(response, service_tier=tier, cost=cost)
+
+
+def _cost(text: str | None) -> float | None:
+    try:
+        cost = float(text) if text else -1.0
+    except ValueError:
+        return None
+    return cost if 0 <= cost < math.inf else None
 
 
 def is_complete(exchange: Exchange) -> bool:

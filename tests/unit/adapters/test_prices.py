@@ -96,3 +96,35 @@ def test_a_service_tier_has_its_own_price(listed: PriceList) -> None:
     call = asked(Usage(1000, 0, None, 10), "gpt-5", OPENAI[1])
     flex = asked(Usage(1000, 0, None, 10), "gpt-5", OPENAI[1], settings={"service_tier": "flex"})
     assert usd(listed(flex)) < usd(listed(call))
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "served", "priced"),
+    [
+        ("priority", "default", None),
+        ("flex", "default", None),
+        ("auto", "flex", "flex"),
+        (None, "priority", "priority"),
+        ("flex", "flex", "flex"),
+        ("default", "ON_DEMAND_FLEX", "flex"),
+    ],
+)
+def test_the_price_is_that_of_the_tier_that_served_the_call(
+    listed: PriceList, asked_for: str | None, served: str, priced: str | None
+) -> None:
+    def call(asked_tier: str | None, tier: str | None) -> ModelCall:
+        settings = {"service_tier": asked_tier} if asked_tier else {}
+        one = asked(Usage(1000, 0, None, 10), "gpt-5", OPENAI[1], settings=settings)
+        assert one.response is not None
+        return replace(one, response=replace(one.response, service_tier=tier))
+
+    found = listed(call(asked_for, served))
+    assert found is not None
+    assert found.assumed == ()
+    assert usd(found) == usd(listed(call(priced, None)))
+
+
+def test_a_tier_that_the_answer_does_not_name_makes_the_price_an_estimate(listed: PriceList) -> None:
+    found = listed(asked(Usage(10, 0, None, 10), "gpt-5", OPENAI[1], settings={"service_tier": "flex"}))
+    assert found is not None
+    assert found.assumed == ("service_tier",)

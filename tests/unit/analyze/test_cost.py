@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -43,6 +44,43 @@ def test_an_unknown_cost_is_never_nought() -> None:
 def test_the_answers_own_figure_goes_before_the_list() -> None:
     routed = call(1, Usage(10, 0, None, 5, raw={"cost": 0.00012}))
     assert pricing(Dollar())(routed) == Cost(Decimal("0.00012"), "wire")
+
+
+@pytest.mark.parametrize(
+    ("raw", "usd"),
+    [
+        ({"cost": 0.5, "is_byok": False, "cost_details": {"upstream_inference_cost": 0.4}}, "0.5"),
+        ({"cost": 0, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.0361}}, "0.0361"),
+        ({"cost": 0.0018, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.0361}}, "0.0379"),
+        ({"cost": 0.0018, "cost_details": {"upstream_inference_cost": 0.0361}}, "0.0379"),
+        ({"cost": 0.5, "cost_details": {"upstream_inference_cost": 0.5}}, "0.5"),
+        ({"cost": 0.5, "cost_details": {"upstream_inference_cost": None}}, "0.5"),
+        (
+            {
+                "cost": 0,
+                "is_byok": True,
+                "cost_details": {"upstream_inference_prompt_cost": 0.25, "upstream_inference_completions_cost": 0.5},
+            },
+            "0.75",
+        ),
+        ({"cost": {"input_tokens_cost": 0.1, "output_tokens_cost": 0.2, "total_cost": 0.3}}, "0.3"),
+        ({"estimated_cost": 0.02}, "0.02"),
+        ({"cost_usd_total": 0.02}, "0.02"),
+        ({"cost_in_usd_ticks": 37_756_000}, "0.0037756"),
+    ],
+)
+def test_the_answers_own_figure_in_any_member(raw: dict[str, object], usd: str) -> None:
+    assert reported_cost(call(1, Usage(10, 0, None, 5, raw=raw))) == Cost(Decimal(usd), "wire")
+
+
+def test_the_answers_own_figure_in_a_header_or_a_message() -> None:
+    one = call(1, Usage(10, 0, None, 5))
+    assert one.response is not None
+    assert reported_cost(replace(one, response=replace(one.response, cost=0.25))) == Cost(Decimal("0.25"), "wire")
+    metadata = (("provider_metadata", {"gateway": {"cost": "0.0045"}}),)
+    messages = (replace(one.response.messages[0], extra=metadata),)
+    routed = replace(one, response=replace(one.response, messages=messages))
+    assert reported_cost(routed) == Cost(Decimal("0.0045"), "wire")
 
 
 @pytest.mark.parametrize(

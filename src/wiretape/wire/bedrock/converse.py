@@ -28,6 +28,7 @@ from wiretape.wire.decoding import (
     json_error,
     read_response,
     response_error,
+    served_tier,
     settings_of,
     stream_response,
     tools_of,
@@ -158,6 +159,7 @@ def decode_answer(response: Response, value: Json, truncated: bool = False) -> C
         raw_finish=raw_finish,
         usage=converse_usage(body.get("usage")),
         error=error,
+        service_tier=served_tier(body),
     )
 
 

@@ -19,6 +19,7 @@ from wiretape.wire.decoding import (
     listed_messages,
     read_response,
     response_error,
+    served_tier,
     settings_of,
     stream_response,
     unknown_message,
@@ -114,6 +115,7 @@ def decode_completion(response: Response, value: Json, truncated: bool = False) 
         raw_finish=raw_finish,
         usage=_usage(body, choices),
         error=error,
+        service_tier=served_tier(body),
     )
 
 

@@ -248,6 +248,8 @@ class ChatAssembler(StreamAssembler):
             self._head["model"] = chunk["model"]
         if "id" not in self._head and chunk.get("id"):
             self._head["id"] = chunk["id"]
+        if chunk.get("service_tier"):
+            self._head["service_tier"] = chunk["service_tier"]
         if isinstance(choices, list):
             for choice in choices:
                 self._add_choice(obj(choice), event.ms)

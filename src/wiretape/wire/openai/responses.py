@@ -21,6 +21,7 @@ from wiretape.wire.decoding import (
     first_token_time,
     leftover_events,
     read_response,
+    served_tier,
     settings_of,
     side_answer,
     text_message,
@@ -160,4 +161,5 @@ def _plain(response: Response, value: Json, truncated: bool = False, streamed: b
         error=error,
         streamed=streamed,
         diagnostics=body.get("prompt_cache_diagnostics"),
+        service_tier=served_tier(body),
     )
