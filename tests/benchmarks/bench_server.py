@@ -43,10 +43,10 @@ def body(number: int) -> bytes:
 # Neither server prints a line for each call: `mitmdump -q`, and wiretape's without its command line.
 SERVE = """
 import sys, threading
-from wiretape.adapters.replay_runner import ReplayServer
+from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.matching.session import ReplaySession
 from wiretape.tape.reading.reader import read_tape
-with ReplayServer(ReplaySession([read_tape(sys.argv[1])]), port=int(sys.argv[2])):
+with ReplayServer(ReplaySession([read_tape(sys.argv[1])]), ReplayServerOptions(port=int(sys.argv[2]))):
     threading.Event().wait()
 """
 
