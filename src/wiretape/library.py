@@ -76,7 +76,7 @@ class TapeCall(CallReport):
     @property
     def text(self) -> str | None:
         """The last text of the answer."""
-        from wiretape.runs.words import answer_text
+        from wiretape.runs.user_text import answer_text
 
         return answer_text(self.response.messages) if self.response is not None else None
 

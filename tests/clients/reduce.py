@@ -21,7 +21,7 @@ import orjson
 
 from wiretape.model.http import Body, Exchange, Headers, JsonBody, Request, WsMessage, body_bytes
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.runs.sidecalls import purpose
+from wiretape.runs.side_calls import purpose
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.writing.writer import write_tape

@@ -25,7 +25,7 @@ from pathlib import Path
 from tests.corpus.proof import CORPORA, WORKERS
 
 from wiretape.adapters.importers.importing import ImportedExchange, import_files
-from wiretape.adapters.importers.placing import write_imported
+from wiretape.adapters.importers.write_imported import write_imported
 from wiretape.analyze.cache.diagnosis import diagnose
 from wiretape.analyze.cache.report import CacheCall
 from wiretape.runs.run import build_run

@@ -16,7 +16,7 @@ import pytest
 from tests.support import corpora
 
 from wiretape.adapters.importers.importing import ImportedExchange, RefusedEntry, import_data
-from wiretape.adapters.importers.placing import place, write_imported
+from wiretape.adapters.importers.write_imported import place, write_imported
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, body_bytes
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.redaction import Redactor

@@ -21,8 +21,8 @@ from tests.support.live import Stage, recorded_stage
 from tests.support.socket_upstream import Client, socket_upstream
 from tests.support.sockets import events, function_call, message
 
-from wiretape.adapters.http1 import sending
-from wiretape.adapters.http1.sending import COMMENT
+from wiretape.adapters.http1 import send_playback
+from wiretape.adapters.http1.send_playback import COMMENT
 from wiretape.adapters.live import decision_queue
 from wiretape.model.http import Ended, Exchange, body_bytes
 from wiretape.tape.reading.reader import read_tape
@@ -39,7 +39,7 @@ def asked_once(
 
     `patience`: the client hangs up after so many comments.
     """
-    monkeypatch.setattr(sending, "KEEP_ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr(send_playback, "KEEP_ALIVE_SECONDS", 0.05)
     body = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": "one"}]}).encode()
     heard: list[bytes] = []
     with CountingModel() as model, recorded_stage(model.url, tape, state) as on:

@@ -19,7 +19,7 @@ from tests.support.replaying import reply as chat_reply
 from tests.support.sockets import create, events, message
 from tests.support.sockets import socket as socket_tape
 
-from wiretape.adapters.http1 import sending
+from wiretape.adapters.http1 import send_playback
 from wiretape.adapters.live.model_calls import LiveTape
 from wiretape.cli.main import main
 from wiretape.debug.commands.registry import COMMANDS
@@ -338,7 +338,7 @@ def test_a_message_of_a_websocket_can_be_held_but_not_changed() -> None:
 
 
 def test_a_held_stream_sends_comments_to_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "KEEP_ALIVE_SECONDS", 0.02)
+    monkeypatch.setattr(send_playback, "KEEP_ALIVE_SECONDS", 0.02)
     delta = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}
     events = stream(f"data: {json.dumps({'choices': [delta]})}\n\n", "data: [DONE]\n\n")
     lines: list[str] = []

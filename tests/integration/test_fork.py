@@ -18,7 +18,7 @@ from wiretape.model.call import Text
 from wiretape.model.run import Run
 from wiretape.rerun.fork.answer_edit import body_text
 from wiretape.runs.run import build_run
-from wiretape.runs.words import answer_text
+from wiretape.runs.user_text import answer_text
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 

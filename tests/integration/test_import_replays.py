@@ -15,7 +15,7 @@ import pytest
 from tests.support.corpora import files
 
 from wiretape.adapters.importers.importing import ImportedExchange, import_data
-from wiretape.adapters.importers.placing import write_imported
+from wiretape.adapters.importers.write_imported import write_imported
 from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, body_bytes

@@ -40,7 +40,7 @@ def test_an_incomplete_tape_is_never_equal(tmp_path: Path, capsys: pytest.Captur
     cut.write_bytes(ONE_TOOL.read_bytes()[:-200])
     assert main(["rerun", str(cut)]) == 1
     out = capsys.readouterr().out
-    assert "the tape is incomplete, and only what is there was compared:\n" in out
+    assert "the tape is incomplete, only its exchanges were compared:\n" in out
     assert out.endswith(": equal as far as the tape goes\n")
 
 

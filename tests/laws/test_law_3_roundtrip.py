@@ -29,8 +29,8 @@ from wiretape.model.http import (
 from wiretape.tape.format import patch
 from wiretape.tape.format.bodies import Base, body_of, plain_body, response_body, shape_of
 from wiretape.tape.format.documents import Header
+from wiretape.tape.format.incremental_parser import BodyParser
 from wiretape.tape.format.json_layout import NotCarried
-from wiretape.tape.format.sharing import BodyParser
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.writing.writer import write_tape
 

@@ -381,7 +381,7 @@ def test_a_place_that_cannot_be_written_is_named_with_what_to_do(project: Projec
     result.stdout.fnmatch_lines(
         [
             "occupied/test_it/test_one.tape cannot be recorded: * (*occupied*)",
-            "  a recording is made beside the tape: make that directory writable, or name another",
+            "  the recording is written to the same directory: make it writable, or name another",
             "  (wiretape_dir in the configuration of pytest)",
         ],
         consecutive=True,

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.support.told_usage import Told, told_usage
 from wiretape.adapters.importers.importing import ImportedExchange, import_files
-from wiretape.adapters.importers.placing import write_imported
+from wiretape.adapters.importers.write_imported import write_imported
 from wiretape.model.call import Message, ModelCall, Reasoning, Text, ToolCall, Unknown
 from wiretape.model.http import Exchange
 from wiretape.tape.reading.reader import read_tape

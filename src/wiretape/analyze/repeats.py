@@ -11,7 +11,7 @@ from functools import cached_property
 
 from wiretape.model.run import Run, Step, ToolUse
 from wiretape.model.wording import numbered
-from wiretape.runs.keys import canonical, spelled
+from wiretape.runs.content_keys import canonical, spelled
 
 ROUNDS = 3  # equal rounds that count as a runaway loop
 LONGEST_CYCLE = 4  # calls in one round

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from pydantic import Field
 
-from wiretape.analyze.cache.sent import Elements, Sent, whole_tokens
+from wiretape.analyze.cache.prefix_tree import Elements, Sent, whole_tokens
 from wiretape.analyze.prefix_breaks import breaks, provider_holds_history
 from wiretape.analyze.report import Report
 from wiretape.model.call import Message, ToolCall, ToolResult

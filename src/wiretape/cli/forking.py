@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from wiretape.cli.options import force_option, json_option, live_model_options
 from wiretape.cli.programs import WithProgram, program_of
+from wiretape.cli.shared_options import force_option, json_option, live_model_options
 from wiretape.cli.tapes import note_incomplete, partial_option, partial_wanted
 from wiretape.errors import UsageError
 

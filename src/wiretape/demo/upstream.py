@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from wiretape.demo.script import answer_for
+from wiretape.demo.scripted_model import answer_for
 
 _KEYS = {"OPENAI_API_KEY": "none", "DEEPSEEK_API_KEY": "none"}  # SDKs refuse to start without one
 _GAP_S = 0.004  # seconds between two events of a streamed answer

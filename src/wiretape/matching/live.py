@@ -16,8 +16,8 @@ from wiretape.model.common_prefix import CommonPrefixes
 from wiretape.model.http import BytesBody, JsonBody, Request
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.format.codings import CodingError, decode, decoder_for
+from wiretape.tape.format.incremental_parser import BodyParser
 from wiretape.tape.format.json_layout import NotCarried
-from wiretape.tape.format.sharing import BodyParser
 from wiretape.wire.registry import Registry
 
 _SHARED: Final = 2048  # bytes; larger bodies are parsed from the end of their common prefix with an earlier body

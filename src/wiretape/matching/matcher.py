@@ -13,7 +13,7 @@ from wiretape.matching.live import LiveReader
 from wiretape.matching.lookup.index import Probe
 from wiretape.matching.lookup.tie_break import TieBreak
 from wiretape.matching.recorded import RecordedExchange, ReplaySource, restored
-from wiretape.matching.tiers import TierIndexes
+from wiretape.matching.tier_indexes import TierIndexes
 from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Exchange
 

@@ -16,7 +16,7 @@ from wiretape.matching.ledger import Kept, Ledger, PlayedCalls
 from wiretape.matching.lookup.index import Probe
 from wiretape.matching.matcher import Match, Matcher, NoMatch
 from wiretape.matching.misses.explainer import MissExplainer
-from wiretape.matching.misses.miss import MissFix, fault, miss_fix, provider_error
+from wiretape.matching.misses.miss_text import MissFix, fault, miss_fix, provider_error
 from wiretape.matching.misses.nearest import Nearest, is_minor
 from wiretape.matching.playback import lost_body
 from wiretape.matching.recorded import RecordedExchange, ReplaySource

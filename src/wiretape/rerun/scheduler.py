@@ -29,7 +29,7 @@ from wiretape.rerun.plan import RecordedCall, RequestBasis, client_calls, plan
 from wiretape.rerun.tools import SubagentTask, ToolResultSource, task_of, with_task
 from wiretape.rerun.values import NO_RESULT, BodyHook, CallOutcome, Outcome, PlannedRequest, StoppedThread, ToolHook
 from wiretape.runs.run import build_run
-from wiretape.runs.words import answer_text
+from wiretape.runs.user_text import answer_text
 from wiretape.wire.base import Memo
 from wiretape.wire.lenient import items
 from wiretape.wire.registry import Registry, decode, default_registry

@@ -9,7 +9,7 @@ import orjson
 
 from wiretape.model import jsonwalk
 from wiretape.model.jsonvalue import Json
-from wiretape.runs.keys import canonical
+from wiretape.runs.content_keys import canonical
 from wiretape.runs.tools import RequestedTool
 
 TOKEN = re.compile(r"[\w./#-]+")  # an id, a name, a word

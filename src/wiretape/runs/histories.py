@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from wiretape.model.call import Message, ModelCall
 from wiretape.runs.agent_identity import system_of
-from wiretape.runs.keys import ContentKeys
+from wiretape.runs.content_keys import ContentKeys
 
 ROOT = 0
 _FEW = 32  # the first and last calls with equal histories that are compared: a poll may repeat a call 1,000 times

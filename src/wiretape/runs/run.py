@@ -10,11 +10,11 @@ from wiretape.runs.agents.agent_messages import AgentMessages, joins, parent_of
 from wiretape.runs.agents.assigner import AgentAssigner, AgentDraft, named_agents
 from wiretape.runs.agents.links import LinkContext, collect_links
 from wiretape.runs.agents.names import AgentNames
-from wiretape.runs.causes import CauseAssigner
-from wiretape.runs.sidecalls import SideCall, find_side_calls
+from wiretape.runs.side_calls import SideCall, find_side_calls
 from wiretape.runs.threads import ThreadBuilder, ThreadPlace
 from wiretape.runs.tools import RequestedTool, pair, pair_served
-from wiretape.runs.words import answer_text
+from wiretape.runs.turns_and_causes import CauseAssigner
+from wiretape.runs.user_text import answer_text
 
 
 def build_run(

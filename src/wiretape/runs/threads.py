@@ -13,11 +13,11 @@ from typing import Literal, TypeAlias
 from wiretape.model.call import Control, Message, ModelCall, ToolResult
 from wiretape.model.common_prefix import common_prefix
 from wiretape.runs.agent_identity import same_agent, same_system, system_text, tool_names
-from wiretape.runs.evidence import Identity, identity, retry_count
+from wiretape.runs.caller_headers import Identity, identity, retry_count
+from wiretape.runs.content_keys import ContentKeys
 from wiretape.runs.histories import HistoryPath, HistoryTree
-from wiretape.runs.keys import ContentKeys
-from wiretape.runs.toolnames import hands_over
-from wiretape.runs.words import after_answer, answer_text, side_call_purpose, user_words
+from wiretape.runs.tool_names import hands_over
+from wiretape.runs.user_text import after_answer, answer_text, side_call_purpose, user_words
 
 Relation: TypeAlias = Literal["first", "continues", "retry", "fork", "compaction", "handoff"]
 _SUMMARY = 40  # characters of the shortest answer that is recognized in a later first message

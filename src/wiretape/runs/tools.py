@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from wiretape.model.call import Message, ModelCall, ServedToolCall, Text, ToolCall, ToolResult
-from wiretape.runs.keys import canonical, spelled
+from wiretape.runs.content_keys import canonical, spelled
 from wiretape.runs.threads import ThreadDraft, ThreadPlace
-from wiretape.runs.words import is_result_as_text
+from wiretape.runs.user_text import is_result_as_text
 
 
 @dataclass(slots=True, eq=False)

@@ -24,8 +24,8 @@ from wiretape.model.http import (
     TextBody,
     body_bytes,
 )
+from wiretape.tape.format.incremental_parser import BodyParser
 from wiretape.tape.format.json_layout import NotCarried
-from wiretape.tape.format.sharing import BodyParser
 from wiretape.tape.reading.reader import read_tape
 
 URL = "https://api.example.com/v1/chat/completions"

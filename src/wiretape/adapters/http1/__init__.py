@@ -1,3 +1,3 @@
 """HTTP/1.1 and WebSocket bytes, shared by servers and patches."""
 
-__all__ = ["messages", "sending", "server", "websocket_frames", "websocket_replay"]
+__all__ = ["messages", "send_playback", "server", "websocket_frames", "websocket_replay"]

@@ -1,3 +1,3 @@
 """Reads recordings of other tools."""
 
-__all__ = ["documents", "har", "importing", "placing", "source", "vcr"]
+__all__ = ["documents", "har", "importing", "source", "vcr", "write_imported"]

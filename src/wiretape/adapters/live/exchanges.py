@@ -10,8 +10,8 @@ from wiretape.matching.live import plain_bytes
 from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcome
 from wiretape.model.framing import framer_for
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody, TextBody
+from wiretape.tape.format.incremental_parser import BodyParser
 from wiretape.tape.format.json_layout import NotCarried
-from wiretape.tape.format.sharing import BodyParser
 from wiretape.tape.output_redactor import OutputRedactor
 
 # Headers in which SDKs send their timeout in seconds.

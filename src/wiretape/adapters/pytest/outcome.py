@@ -16,8 +16,8 @@ from wiretape.adapters.pytest.report.summary import ReportData, Summary
 from wiretape.adapters.pytest.report.updates import TapeUpdate, dropped_names, first_recording, update_of
 from wiretape.adapters.pytest.tape_paths import shown, tape_directory, twins
 from wiretape.adapters.pytest.tape_users import test_id, typed
-from wiretape.adapters.update.placement import TapePlacement
 from wiretape.adapters.update.staged_recording import StagedRecording
+from wiretape.adapters.update.write_updated import TapePlacement
 from wiretape.errors import MissInterrupt, NotATape, TapeDamaged, WiretapeError
 from wiretape.matching.report import ReportedExchange
 from wiretape.matching.values import Miss

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
-from wiretape.adapters.http1.sending import ClientGone, PlaybackSender, whole_response
+from wiretape.adapters.http1.send_playback import ClientGone, PlaybackSender, whole_response
 from wiretape.adapters.http1.server import HttpConnection, HttpRequest
 from wiretape.adapters.http1.websocket_replay import handshake_response
 from wiretape.adapters.replay_server.websockets import WebSocketConnection

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias
 
-from wiretape.adapters.http1.sending import BEFORE_RESET_MS
+from wiretape.adapters.http1.send_playback import BEFORE_RESET_MS
 from wiretape.adapters.http1.server import reset
 from wiretape.adapters.http1.websocket_replay import ConnectionEnd, WebSocketReplay
 from wiretape.matching.sockets.playing import SocketPlay

@@ -17,7 +17,7 @@ from textual.widgets import Static, Tree
 from wiretape.adapters.editor import in_editor
 from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.tui.command_line import CommandLine
-from wiretape.adapters.tui.keys import FOOTER, GROUPS, HELD_KEYS, help_page
+from wiretape.adapters.tui.key_bindings import FOOTER, GROUPS, HELD_KEYS, help_page
 from wiretape.adapters.tui.outline_tree import OutlineTree
 from wiretape.debug.annotated_run import AnnotatedRun
 from wiretape.debug.answer_stream import AnswerStream, answer_stream

@@ -14,11 +14,20 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from wiretape.analyze.cache.breaks import BreakKind, provider_reason
+from wiretape.analyze.cache.call_facts import Situation
 from wiretape.analyze.cache.markers import element_path
+from wiretape.analyze.cache.prefix_tree import (
+    UNKNOWN,
+    Elements,
+    Prefixes,
+    Sent,
+    Tokens,
+    servable,
+    tokens_at,
+    whole_tokens,
+)
 from wiretape.analyze.cache.report import CacheBreak, CacheCall, CacheReport
 from wiretape.analyze.cache.rules import CacheRule, asks_long, lifetime, rule_for
-from wiretape.analyze.cache.sent import UNKNOWN, Elements, Prefixes, Sent, Tokens, servable, tokens_at, whole_tokens
-from wiretape.analyze.cache.situation import Situation
 from wiretape.analyze.cache.verdicts import Ruling, judge, why_not_served
 from wiretape.analyze.cost import PriceList, cost_of_uncached
 from wiretape.analyze.prefix_breaks import PrefixBreak, breaks, provider_holds_history

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wiretape.analyze.cache.breaks import BreakKind, fix_for, kind_of, shape_break
+from wiretape.analyze.cache.call_facts import Situation, compared, kinds, last_sent, number_before, served, span
 from wiretape.analyze.cache.markers import entry, marker_break, marks, reaches
+from wiretape.analyze.cache.prefix_tree import whole_tokens
 from wiretape.analyze.cache.report import Evidence, Verdict
 from wiretape.analyze.cache.rules import CacheRule
-from wiretape.analyze.cache.sent import whole_tokens
-from wiretape.analyze.cache.situation import Situation, compared, kinds, last_sent, number_before, served, span
 from wiretape.analyze.prefix_breaks import PrefixBreak, compact_json
 from wiretape.model.call import CallRequest, ModelCall
 from wiretape.runs.threads import failed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from wiretape.cli.options import json_option
+from wiretape.cli.shared_options import json_option
 from wiretape.cli.tapes import partial_option
 
 DIFFERENT = 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.cli.options import json_option
+from wiretape.cli.shared_options import json_option
 from wiretape.cli.tapes import partial_option
 from wiretape.errors import UsageError
 

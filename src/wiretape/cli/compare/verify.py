@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wiretape.adapters.output import say, typed
-from wiretape.cli.options import json_option, recording_options, tier_option, verbose_option
 from wiretape.cli.programs import WithProgram, program_of
+from wiretape.cli.shared_options import json_option, recording_options, tier_option, verbose_option
 from wiretape.cli.tapes import partial_option, partial_wanted, read_whole
 from wiretape.errors import EXIT_INCOMPLETE, UsageError
 from wiretape.model.wording import plural

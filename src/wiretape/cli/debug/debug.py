@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wiretape.cli.options import force_option, pass_option, recorded_hosts_options, tier_option
 from wiretape.cli.programs import WithProgram, program_of
+from wiretape.cli.shared_options import force_option, pass_option, recorded_hosts_options, tier_option
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:

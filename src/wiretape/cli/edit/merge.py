@@ -9,7 +9,7 @@ import click
 from wiretape._version import __version__
 from wiretape.adapters.output import say
 from wiretape.cli.editing import OUT_IS_OUTPUT, refuse_existing, warn
-from wiretape.cli.options import force_option
+from wiretape.cli.shared_options import force_option
 from wiretape.cli.tapes import partial_option, read_whole
 from wiretape.errors import UsageError
 

@@ -10,7 +10,7 @@ import click
 
 from wiretape.adapters.output import say
 from wiretape.cli.editing import OUT_IS_OUTPUT
-from wiretape.cli.options import force_option, tool_arguments_option
+from wiretape.cli.shared_options import force_option, tool_arguments_option
 from wiretape.cli.tapes import partial_option, partial_wanted, read_whole, say_warning
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from wiretape.cli.options import json_option
+from wiretape.cli.shared_options import json_option
 from wiretape.cli.tapes import partial_option
 from wiretape.errors import UsageError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wiretape.cli.many_tapes import problem_of, tapes_under
-from wiretape.cli.options import json_option
+from wiretape.cli.shared_options import json_option
 from wiretape.errors import UsageError, WiretapeError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import shlex
 
 import click
 
-from wiretape.cli.options import json_option
+from wiretape.cli.shared_options import json_option
 from wiretape.cli.tapes import partial_option
 from wiretape.errors import UsageError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wiretape.adapters.output import output, typed
-from wiretape.cli.options import json_option
+from wiretape.cli.shared_options import json_option
 
 if TYPE_CHECKING:
     from wiretape.views.doctor import DoctorReport

@@ -10,7 +10,7 @@ import click
 from wiretape.adapters.output import say
 from wiretape.cli.editing import OUT_IS_OUTPUT
 from wiretape.cli.integrate.format_choice import FormatChoice
-from wiretape.cli.options import force_option
+from wiretape.cli.shared_options import force_option
 from wiretape.cli.tapes import partial_option, say_warning
 from wiretape.errors import TapeUnwritable
 

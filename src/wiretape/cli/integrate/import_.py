@@ -13,7 +13,7 @@ import click
 from wiretape.adapters.output import say
 from wiretape.cli.editing import OUT_IS_OUTPUT
 from wiretape.cli.integrate.format_choice import FormatChoice
-from wiretape.cli.options import force_option, json_option, note_option
+from wiretape.cli.shared_options import force_option, json_option, note_option
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def command(
     """
     from datetime import datetime
 
-    from wiretape.adapters.importers.placing import write_imported
     from wiretape.adapters.importers.source import RefusedEntry
+    from wiretape.adapters.importers.write_imported import write_imported
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.editing import refuse_existing
     from wiretape.tape.format.codings import allow_size

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wiretape.adapters.output import typed
-from wiretape.cli.options import (
+from wiretape.cli.shared_options import (
     admission_options,
     force_option,
     note_option,

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wiretape.adapters.output import say, typed
-from wiretape.cli.options import admission_options, pass_option, port_option, tag_option, tier_option, verbose_option
 from wiretape.cli.programs import WithProgram, print_exports, program_of, say_env_leaks, say_settings
+from wiretape.cli.shared_options import (
+    admission_options,
+    pass_option,
+    port_option,
+    tag_option,
+    tier_option,
+    verbose_option,
+)
 from wiretape.cli.tapes import partial_option, partial_wanted
 from wiretape.errors import UsageError
 

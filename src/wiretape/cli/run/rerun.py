@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wiretape.cli.options import force_option, json_option, live_model_options, new_tape_option
+from wiretape.cli.shared_options import force_option, json_option, live_model_options, new_tape_option
 from wiretape.cli.tapes import note_incomplete, partial_option
 from wiretape.errors import UsageError
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import chain
 
 from wiretape.debug.command import DebugCommand, Group
-from wiretape.debug.commands import keep, live, look, move, stop
+from wiretape.debug.commands import inspect, live, move, notes_and_forks, stop
 from wiretape.debug.commands.topics import TOPICS
 from wiretape.debug.expression.expression import LANGUAGE
 from wiretape.debug.expression.names import NAMES
@@ -94,7 +94,7 @@ _HELP = (
 COMMANDS: Mapping[str, DebugCommand] = {
     command.name: command
     for group in GROUPS
-    for command in chain(look.COMMANDS, move.COMMANDS, stop.COMMANDS, keep.COMMANDS, live.COMMANDS, _HELP)
+    for command in chain(inspect.COMMANDS, move.COMMANDS, stop.COMMANDS, notes_and_forks.COMMANDS, live.COMMANDS, _HELP)
     if command.group == group
 }
 # Every full name and alias.

@@ -9,7 +9,7 @@ from functools import partial
 
 from wiretape.debug.breakpoints import Breakpoint
 from wiretape.debug.command import DebugCommand
-from wiretape.debug.commands.keep import forget_checkpoint
+from wiretape.debug.commands.notes_and_forks import forget_checkpoint
 from wiretape.debug.expression.expression import Expression, Literal, names_in
 from wiretape.debug.expression.names import NAMES, name_of
 from wiretape.debug.expression.parsing import parse

@@ -18,7 +18,7 @@ from wiretape.model.call import CallRequest, Message, Text, ToolCall, ToolResult
 from wiretape.model.run import Run, Step
 from wiretape.model.volatile_text import ID_LIKE
 from wiretape.runs.dataflow import carried
-from wiretape.runs.words import answer_text, is_result_as_text, words
+from wiretape.runs.user_text import answer_text, is_result_as_text, words
 from wiretape.wire.base import Memo
 
 _SAYING: Final = 8  # characters of the shortest text of an agent that is recognized in a message

@@ -17,7 +17,7 @@ from wiretape.matching.lookup.trie import NOWHERE
 from wiretape.model.call import Block, Message, Text, ToolCall, ToolResult
 from wiretape.model.common_prefix import common_run
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.runs.words import taken_apart
+from wiretape.runs.user_text import taken_apart
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ from wiretape.matching.recorded import RecordedExchange
 from wiretape.model.call import CallRequest, ModelCall, ToolCall
 from wiretape.model.http import Headers
 from wiretape.model.run import Run
-from wiretape.runs.evidence import identity
+from wiretape.runs.caller_headers import identity
 from wiretape.wire.base import Memo
 from wiretape.wire.decoding import linking_headers
 

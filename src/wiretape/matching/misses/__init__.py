@@ -1,3 +1,3 @@
 """Explains a miss: the nearest recorded call, and how it differs."""
 
-__all__ = ["explainer", "miss", "nearest"]
+__all__ = ["explainer", "miss_text", "nearest"]

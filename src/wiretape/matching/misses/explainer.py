@@ -9,12 +9,12 @@ from wiretape.compare.address import address
 from wiretape.compare.difference import Tier
 from wiretape.compare.excerpt import excerpts
 from wiretape.matching.lookup.index import Probe
-from wiretape.matching.misses.miss import MissFix, miss
+from wiretape.matching.misses.miss_text import MissFix, miss
 from wiretape.matching.misses.nearest import Nearest, nearest_at_address, nearest_call, nearest_moved
 from wiretape.matching.recorded import RecordedExchange, ReplaySource
 from wiretape.matching.redacted_differences import shown_differences
 from wiretape.matching.sockets.recorded_sockets import RecordedSockets
-from wiretape.matching.tiers import TierIndexes
+from wiretape.matching.tier_indexes import TierIndexes
 from wiretape.matching.values import Miss, MissReason, Stray
 from wiretape.model.header_links import redirect_target, without_query
 from wiretape.model.jsonvalue import Json

@@ -18,7 +18,7 @@ from wiretape.matching.lookup.index import CallIndex, LookupKey, Probe
 from wiretape.matching.recorded import RecordedExchange, ReplaySource
 from wiretape.model.common_prefix import common_prefix
 from wiretape.model.jsonvalue import Json
-from wiretape.runs.words import words
+from wiretape.runs.user_text import words
 from wiretape.wire.base import Memo
 from wiretape.wire.decoding import TOOLS, tools_by_name, without_tools
 

@@ -21,7 +21,7 @@ from wiretape.matching.faults.apply import Fault, FaultPlan
 from wiretape.matching.faults.targets import call_key, handshake_key
 from wiretape.matching.id_map import IdMap
 from wiretape.matching.ledger import Ledger
-from wiretape.matching.misses.miss import fault
+from wiretape.matching.misses.miss_text import fault
 from wiretape.matching.misses.nearest import Nearest, is_minor
 from wiretape.matching.recorded import RecordedExchange, SocketCall
 from wiretape.matching.redacted_differences import shown_differences

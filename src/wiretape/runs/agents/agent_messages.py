@@ -17,9 +17,9 @@ from wiretape.runs.agents.assigner import AgentDraft
 from wiretape.runs.agents.names import AgentNames
 from wiretape.runs.dataflow import carried, overlap
 from wiretape.runs.threads import ThreadPlace
-from wiretape.runs.toolnames import is_messenger
+from wiretape.runs.tool_names import is_messenger
 from wiretape.runs.tools import RequestedTool, answered_at
-from wiretape.runs.words import after_answer, answer_text, text_of, words
+from wiretape.runs.user_text import after_answer, answer_text, text_of, words
 
 _SAYING = 8  # characters of the shortest text that is recognized inside a longer one
 _WAITING = 1000  # undelivered messages that are kept, latest first

@@ -10,13 +10,13 @@ from itertools import islice
 from wiretape.model.call import ModelCall, ToolCall
 from wiretape.model.run import Agent, AgentOrigin, LinkBasis
 from wiretape.runs.agent_identity import same_agent, same_prompt, system_text, tool_names
+from wiretape.runs.caller_headers import Identity
 from wiretape.runs.dataflow import TOKEN, Tasks, carried, overlap
-from wiretape.runs.evidence import Identity
-from wiretape.runs.sidecalls import SideCall
+from wiretape.runs.side_calls import SideCall
 from wiretape.runs.threads import ThreadDraft, ThreadPlace
-from wiretape.runs.toolnames import forks, hands_over, is_messenger, is_starter, taker
+from wiretape.runs.tool_names import forks, hands_over, is_messenger, is_starter, taker
 from wiretape.runs.tools import RequestedTool
-from wiretape.runs.words import after_answer, answer_text, user_words
+from wiretape.runs.user_text import after_answer, answer_text, user_words
 
 _ROOTS = 50  # root agents whose prompts are compared, if no prompt is equal
 _ANSWER = 8  # characters of the shortest answer that is recognized in a tool's result

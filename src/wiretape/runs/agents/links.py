@@ -13,7 +13,7 @@ from wiretape.runs.agents.agent_messages import AgentMessages, lost, parent_of
 from wiretape.runs.agents.assigner import AgentDraft
 from wiretape.runs.agents.names import AgentNames, rows
 from wiretape.runs.threads import ThreadDraft, ThreadPlace
-from wiretape.runs.toolnames import forks, is_lister, is_stopper
+from wiretape.runs.tool_names import forks, is_lister, is_stopper
 from wiretape.runs.tools import RequestedTool
 
 _CERTAINTY: dict[LinkBasis | None, Certainty] = {"header": "certain", "id": "certain", "data_flow": "likely"}

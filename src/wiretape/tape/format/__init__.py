@@ -6,8 +6,8 @@ __all__ = [
     "document_text",
     "documents",
     "frames",
+    "incremental_parser",
     "json_layout",
     "json_offsets",
     "patch",
-    "sharing",
 ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from wiretape.model.framing import Framer
 from wiretape.model.http import Close, Ended, Headers, Sender
 from wiretape.tape.format.codings import Decoder
-from wiretape.tape.journal.searched_bytes import SearchedBody
+from wiretape.tape.journal.redaction_cache import SearchedBody
 from wiretape.tape.redaction import Regions
 
 Extent = tuple[int, int, int]  # offset in the journal, length, when

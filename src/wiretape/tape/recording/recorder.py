@@ -27,7 +27,7 @@ from wiretape.tape.format.codings import CodingError, decoder_for
 from wiretape.tape.format.documents import VERSION, Header
 from wiretape.tape.journal.draft import BodyDraft, Draft, MessageDraft
 from wiretape.tape.journal.journal import Journal, end_payload, message_kind, request_payload, response_payload
-from wiretape.tape.journal.searched_bytes import RecentBodies
+from wiretape.tape.journal.redaction_cache import RecentBodies
 from wiretape.tape.journal.stream_end import body_length, ends_stream, tail_of
 from wiretape.tape.recording.header_cache import HeaderCache, clean_text
 from wiretape.tape.recording.open import open_tape, recorded_since

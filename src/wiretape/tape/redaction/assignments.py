@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from urllib.parse import unquote
 
-from wiretape.tape.redaction.evidence import is_credential, is_dummy, looks_random
 from wiretape.tape.redaction.names import Member, member, secret_parameter
 from wiretape.tape.redaction.scanning import Rank, Span, find, lower, matches, present
+from wiretape.tape.redaction.secret_likeness import is_credential, is_dummy, looks_random
 
 LONGEST_NAME = 64
 _SHORT = 2048  # characters that are searched once more rather than read for nothing

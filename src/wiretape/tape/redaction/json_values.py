@@ -13,11 +13,11 @@ import orjson
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape.redaction.arguments import holds_arguments, patches_arguments
 from wiretape.tape.redaction.assignments import kind_of
-from wiretape.tape.redaction.evidence import is_credential
 from wiretape.tape.redaction.names import SCHEMA_MEMBERS, Keep, Member, keep_header, member
 from wiretape.tape.redaction.placeholders import PLACEHOLDER, is_placeholder
 from wiretape.tape.redaction.scanning import present
 from wiretape.tape.redaction.search import Care, Search, care_for
+from wiretape.tape.redaction.secret_likeness import is_credential
 
 if TYPE_CHECKING:
     from wiretape.tape.redaction.redactor import Redactor

@@ -11,13 +11,13 @@ from wiretape.model.jsonvalue import Json
 from wiretape.tape.redaction.arguments import Regions
 from wiretape.tape.redaction.assignments import basic_password, kind_of
 from wiretape.tape.redaction.chunks import unfinished
-from wiretape.tape.redaction.evidence import has_space, looks_random, worth_learning
 from wiretape.tape.redaction.json_values import JsonRedaction, ValuePlace, redact_json
-from wiretape.tape.redaction.learned import WIDE, Learned
+from wiretape.tape.redaction.known_secrets import WIDE, Learned
 from wiretape.tape.redaction.names import Keep, keep_header, secret_parameter
 from wiretape.tape.redaction.placeholders import PLACEHOLDER, PLAIN, Placeholders, is_placeholder
 from wiretape.tape.redaction.scanning import Rank, Span
 from wiretape.tape.redaction.search import Care, Search, is_kept
+from wiretape.tape.redaction.secret_likeness import has_space, looks_random, worth_learning
 from wiretape.tape.redaction.streams import redact_frames
 
 _CLEAN_MOST = 4096  # remembered texts in which nothing was found

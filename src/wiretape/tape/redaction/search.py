@@ -20,8 +20,8 @@ from wiretape.tape.redaction.assignments import (
     find_schemes,
     may_hold_assignments,
 )
-from wiretape.tape.redaction.keys import find_keys, may_hold_keys
-from wiretape.tape.redaction.learned import Learned
+from wiretape.tape.redaction.key_shapes import find_keys, may_hold_keys
+from wiretape.tape.redaction.known_secrets import Learned
 from wiretape.tape.redaction.names import Member, member
 from wiretape.tape.redaction.placeholders import PLACEHOLDER
 from wiretape.tape.redaction.scanning import Rank, Span, consists_of, matches, merged, moved, present

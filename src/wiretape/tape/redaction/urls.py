@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import cache
 
 from wiretape.tape.redaction.assignments import kind_of
-from wiretape.tape.redaction.evidence import is_credential, is_dummy
 from wiretape.tape.redaction.names import Member, member, secret_parameter
 from wiretape.tape.redaction.scanning import Rank, Span, find, matches
+from wiretape.tape.redaction.secret_likeness import is_credential, is_dummy
 
 _USERINFO = re.compile(r"://([^\s/?#@\"'\\:<>${}]{0,256}+):([^\s/?#@\"'\\<>${}]{4,512}+)@")
 _GO_USERINFO = re.compile(r"([A-Za-z0-9_.-]{1,64}):([^\s:/@\"'\\()]{4,256})\Z")  # user:password@tcp(host:3306)/name

@@ -17,9 +17,9 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape.format import patch
 from wiretape.tape.format.bodies import digest, spelled, text_body
 from wiretape.tape.format.document_text import document_shape
+from wiretape.tape.format.incremental_parser import BodyParser
 from wiretape.tape.format.json_layout import NotCarried
 from wiretape.tape.format.json_offsets import Parsed
-from wiretape.tape.format.sharing import BodyParser
 
 _WORTH_SHARING = 256  # bytes: a smaller body is written whole, which is easier to read
 TOO_DEEP = (orjson.JSONEncodeError, RecursionError)  # orjson reads deeper nesting than it writes

@@ -13,7 +13,7 @@ from tests.support.sockets import create, events, message, socket
 from tests.support.talking import PATH, app_for, asked, head, served, talk
 
 from wiretape.adapters.http1 import server
-from wiretape.adapters.http1.sending import PlaybackSender
+from wiretape.adapters.http1.send_playback import PlaybackSender
 from wiretape.adapters.http1.server import Connections, HttpConnection
 from wiretape.adapters.http1.websocket_frames import TEXT
 from wiretape.adapters.replay_server.server import ReplayHandler

@@ -18,7 +18,7 @@ from tests.support.importing import har_entry, har_file, outcomes, reasons, take
 
 from wiretape.adapters.exporters.har import har
 from wiretape.adapters.importers.importing import ImportedExchange
-from wiretape.adapters.importers.placing import place, write_imported
+from wiretape.adapters.importers.write_imported import place, write_imported
 from wiretape.model.http import (
     Body,
     BytesBody,

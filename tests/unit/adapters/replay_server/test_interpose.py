@@ -12,7 +12,7 @@ import httpx
 import pytest
 from tests.support.replaying import CHAT, chat, exchange, response, session, stream, user
 
-from wiretape.adapters.http1 import sending
+from wiretape.adapters.http1 import send_playback
 from wiretape.adapters.replay_runner import ReplayServer, ReplayServerOptions
 from wiretape.matching.values import Answer, LiveRequest, Miss, Outcome
 
@@ -52,7 +52,7 @@ class Held:
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "KEEP_ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr(send_playback, "KEEP_ALIVE_SECONDS", 0.05)
 
 
 def after_comments(lines: Iterator[bytes], held: Held) -> bytes:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, user
 
-from wiretape.adapters.http1 import sending
+from wiretape.adapters.http1 import send_playback
 from wiretape.adapters.http1.server import Connections, HttpConnection, HttpRequest, listen
 from wiretape.adapters.replay_server.server import ReplayHandler
 from wiretape.errors import UsageError
@@ -128,8 +128,8 @@ def test_a_client_that_hung_up_in_the_recording_is_given_time_to_do_so(monkeypat
     gone = Client(chat(user("hi")), hangs_up_after=0.01)
     start = time.monotonic()
     gone.talk_to(app)
-    assert time.monotonic() - start < sending.LINGER_SECONDS
-    monkeypatch.setattr(sending, "LINGER_SECONDS", 0.05)
+    assert time.monotonic() - start < send_playback.LINGER_SECONDS
+    monkeypatch.setattr(send_playback, "LINGER_SECONDS", 0.05)
     app, _ = app_for(recorded)
     stays = Client(chat(user("hi")))
     stays.talk_to(app)

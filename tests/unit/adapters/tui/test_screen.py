@@ -13,7 +13,7 @@ from tests.support.golden import check_screen
 from tests.support.screens import Seat, after, at_screen
 from tests.support.upstream import CHAT_EVENTS
 
-from wiretape.adapters.tui.keys import GROUPS, HELD_KEYS, LIVING
+from wiretape.adapters.tui.key_bindings import GROUPS, HELD_KEYS, LIVING
 from wiretape.debug.annotations import Annotations
 from wiretape.debug.commands.registry import COMMANDS, find
 from wiretape.debug.session import Debugger

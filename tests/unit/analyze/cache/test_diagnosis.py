@@ -12,8 +12,8 @@ from tests.support.caching import ANTHROPIC, OPENAI, PROMPT, asked, history, mar
 from tests.support.calls import assistant, make_call, result, system, thinks, user
 
 from wiretape.analyze.cache.diagnosis import diagnose
+from wiretape.analyze.cache.prefix_tree import Elements
 from wiretape.analyze.cache.report import CacheCall
-from wiretape.analyze.cache.sent import Elements
 from wiretape.analyze.cost import Cost
 from wiretape.model.call import Control, Message, ModelCall, Reasoning, Text, Usage
 from wiretape.runs.run import build_run

@@ -10,7 +10,7 @@ from tests.support.sockets import create, events, function_call, message, socket
 from wiretape.model.http import Exchange, Headers, JsonBody, Response
 from wiretape.rerun.fork.fork import EditedAnswer, EditedResult, Fork, ForkChange, Unchanged
 from wiretape.rerun.fork.sockets_as_http import sockets_as_http
-from wiretape.runs.words import answer_text
+from wiretape.runs.user_text import answer_text
 from wiretape.wire.registry import decode, default_registry
 
 ASKED = {"role": "user", "content": "How is the weather?"}

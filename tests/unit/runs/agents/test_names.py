@@ -8,7 +8,7 @@ from tests.support.calls import asks, make_call, user
 from wiretape.model.call import ToolResult
 from wiretape.runs.agents.assigner import AgentDraft
 from wiretape.runs.agents.names import AgentNames, rows
-from wiretape.runs.evidence import NOBODY, Identity
+from wiretape.runs.caller_headers import NOBODY, Identity
 from wiretape.runs.tools import RequestedTool
 
 

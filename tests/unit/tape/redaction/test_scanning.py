@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.harmless import values
 
 from wiretape.tape.redaction import Redactor, scanning
-from wiretape.tape.redaction.learned import Learned
+from wiretape.tape.redaction.known_secrets import Learned
 from wiretape.tape.redaction.search import Search
 
 SECRETS = (

@@ -16,8 +16,8 @@ from tests.support.harmless import values
 
 from wiretape.tape.redaction import Redactor
 from wiretape.tape.redaction.arguments import Regions
-from wiretape.tape.redaction.evidence import looks_random
-from wiretape.tape.redaction.keys import rules
+from wiretape.tape.redaction.key_shapes import rules
+from wiretape.tape.redaction.secret_likeness import looks_random
 
 VALUE = "Zx81kqLmP02wErTyUiOpAsDf"
 BASIC = base64.b64encode(f"user:{VALUE}".encode()).decode()

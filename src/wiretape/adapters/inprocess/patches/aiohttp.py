@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from wiretape.adapters.http1.messages import RequestReader
-from wiretape.adapters.http1.sending import LINGER_SECONDS, response_parts
+from wiretape.adapters.http1.send_playback import LINGER_SECONDS, response_parts
 from wiretape.adapters.inprocess.active_context import ActiveContext, route_for
 from wiretape.adapters.inprocess.patches import _compat
 from wiretape.adapters.inprocess.patches.patching import Patch

@@ -13,7 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from wiretape.adapters.http1.sending import LINGER_SECONDS
+from wiretape.adapters.http1.send_playback import LINGER_SECONDS
 from wiretape.adapters.http1.websocket_replay import handshake_headers
 from wiretape.adapters.inprocess.active_context import ActiveContext, RequestRoute, route_for
 from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder

@@ -14,7 +14,7 @@ from typing import Any, Final
 from httptools import HttpParserError
 
 from wiretape.adapters.http1.messages import RequestReader
-from wiretape.adapters.http1.sending import LINGER_SECONDS, response_parts
+from wiretape.adapters.http1.send_playback import LINGER_SECONDS, response_parts
 from wiretape.adapters.inprocess.active_context import ActiveContext
 from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.matching.playback import Playback

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from wiretape.adapters.http1.messages import RequestReader
-from wiretape.adapters.http1.sending import response_parts
+from wiretape.adapters.http1.send_playback import response_parts
 from wiretape.adapters.http1.websocket_replay import WebSocketReplay, handshake_response
 from wiretape.adapters.inprocess.active_context import ActiveContext
 from wiretape.matching.playback import Playback

@@ -24,7 +24,7 @@ from mitmproxy.proxy.layers.http import (
     SendHttp,
 )
 
-from wiretape.adapters.http1.sending import COMMENT
+from wiretape.adapters.http1.send_playback import COMMENT
 
 # flow.metadata
 HELD = "wiretape.held_answer"  # the answer may be held

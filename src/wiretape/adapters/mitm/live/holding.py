@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 from mitmproxy import http
 
-from wiretape.adapters.http1 import sending
+from wiretape.adapters.http1 import send_playback
 from wiretape.adapters.live.decision_queue import ClientLeft, DecisionQueue
 from wiretape.adapters.live.exchanges import LiveExchanges, body_of, later, patience
 from wiretape.adapters.mitm._compat import held_answers
@@ -185,7 +185,7 @@ class HoldingAddon(RecordingAddon):
             return
         if x not in self._deciding:
             self._deciding[x] = asyncio.ensure_future(self._guarded(self._after, flow, x))
-        await asyncio.wait({self._deciding[x]}, timeout=sending.KEEP_ALIVE_SECONDS)
+        await asyncio.wait({self._deciding[x]}, timeout=send_playback.KEEP_ALIVE_SECONDS)
         flow.metadata[WAITS] = not self._deciding[x].done()
 
     async def response(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]

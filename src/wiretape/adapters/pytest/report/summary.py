@@ -236,7 +236,7 @@ class Summary:
         """The number of exchanges that a rewrite dropped and no test has recorded again."""
         if tape not in self._dropped:
             return 0
-        from wiretape.adapters.update.placement import left_of
+        from wiretape.adapters.update.write_updated import left_of
         from wiretape.tape.reading.reader import read_tape
 
         try:

@@ -18,7 +18,7 @@ from mitmproxy.proxy import commands, context, events
 from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode
 from mitmproxy.test import taddons
 
-from wiretape.adapters.http1.sending import COMMENT
+from wiretape.adapters.http1.send_playback import COMMENT
 from wiretape.adapters.mitm._compat import held_answers
 
 ANSWER = b"data: 1\n\n"

@@ -13,10 +13,10 @@ from tests.support.replaying import chat, exchange, live, user
 from wiretape.adapters.pytest.options import Mode
 from wiretape.adapters.pytest.report.updates import TapeUpdate, finish_updates
 from wiretape.adapters.settings import Settings
-from wiretape.adapters.update.placement import TapePlacement
 from wiretape.adapters.update.session import UpdateSession
 from wiretape.adapters.update.staged_recording import StagedRecording
 from wiretape.adapters.update.updated_tape import UpdatedTape, digest
+from wiretape.adapters.update.write_updated import TapePlacement
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, JsonBody
 from wiretape.tape.editing.edit import moved

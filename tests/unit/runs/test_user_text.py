@@ -4,7 +4,15 @@ import pytest
 from tests.support.calls import assistant, result, user
 
 from wiretape.model.call import Message, Text
-from wiretape.runs.words import after_answer, answer_text, is_result_as_text, last_words, taken_apart, user_words, words
+from wiretape.runs.user_text import (
+    after_answer,
+    answer_text,
+    is_result_as_text,
+    last_words,
+    taken_apart,
+    user_words,
+    words,
+)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wiretape.adapters.http1.sending import ClientGone, PlaybackSender, response_parts, whole_response
+from wiretape.adapters.http1.send_playback import ClientGone, PlaybackSender, response_parts, whole_response
 from wiretape.adapters.http1.server import Connections, HttpConnection, HttpRequest
 from wiretape.matching.faults.apply import FOREVER_MS
 from wiretape.matching.playback import Chunk, Playback

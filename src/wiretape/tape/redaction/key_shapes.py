@@ -13,8 +13,8 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from wiretape.tape.redaction.evidence import is_dummy, looks_random
 from wiretape.tape.redaction.scanning import Rank, Span, find, matches, present
+from wiretape.tape.redaction.secret_likeness import is_dummy, looks_random
 
 # The keys of model providers and of other services that agents use: the fixed text, the rest, the kind.
 _OWN = r"""

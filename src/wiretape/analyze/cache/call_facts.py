@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wiretape.analyze.cache.breaks import BreakKind, ProviderReason, kind_of
+from wiretape.analyze.cache.prefix_tree import UNKNOWN, Sent, Tokens, servable
 from wiretape.analyze.cache.rules import CacheRule
-from wiretape.analyze.cache.sent import UNKNOWN, Sent, Tokens, servable
 from wiretape.analyze.prefix_breaks import PrefixBreak
 from wiretape.model.call import ModelCall
 

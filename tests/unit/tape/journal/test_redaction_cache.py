@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 
-from wiretape.tape.journal.searched_bytes import RecentBodies, common_suffix
+from wiretape.tape.journal.redaction_cache import RecentBodies, common_suffix
 
 VERSION = object()
 

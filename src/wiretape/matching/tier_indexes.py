@@ -13,7 +13,7 @@ from wiretape.matching.async_messages.match import AsyncIndex
 from wiretape.matching.lookup.index import CallIndex, ExactIndex, Index
 from wiretape.matching.lookup.position import ThreadPositions
 from wiretape.matching.lookup.templates import NormalizedMessages, TemplateTable
-from wiretape.matching.misses.miss import thread_labels
+from wiretape.matching.misses.miss_text import thread_labels
 from wiretape.matching.recorded import RecordedExchange, ReplaySource
 from wiretape.model.run import Run
 from wiretape.runs.run import build_run

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wiretape.tape.format.sharing import common_prefix
+from wiretape.tape.format.incremental_parser import common_prefix
 
 _MOST_STREAMS = 8
 _MOST_BYTES = 4 * 1024 * 1024  # of one body; the rest is searched each time

@@ -16,7 +16,7 @@ import orjson
 from wiretape.model import jsonwalk
 from wiretape.model.call import Block, Control, Media, Message, Reasoning, Text, ToolCall, ToolResult, Unknown
 from wiretape.model.jsonvalue import Json
-from wiretape.runs.words import words
+from wiretape.runs.user_text import words
 
 Atom: TypeAlias = tuple[str, ...]
 _CALLS_AS_TEXT = "Calling tools:\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wiretape.demo import answers
-from wiretape.demo.script import answer_for
+from wiretape.demo.scripted_model import answer_for
 
 SUPERVISOR = [
     {"type": "message", "role": "system", "content": "你是个人助理主管。日程交给日历助手。"},

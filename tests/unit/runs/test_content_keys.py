@@ -4,7 +4,7 @@ import pytest
 from tests.support.calls import asks, assistant, result, system, thinks, user
 
 from wiretape.model.call import Media, Message, Text, ToolCall, ToolResult, Unknown
-from wiretape.runs.keys import ContentKeys, atoms, canonical
+from wiretape.runs.content_keys import ContentKeys, atoms, canonical
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:…"}}
 

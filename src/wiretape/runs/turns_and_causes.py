@@ -9,11 +9,11 @@ from wiretape.model.call import Control, Message, ModelCall, Text, ToolResult
 from wiretape.model.run import Cause, CauseKind, Link, LinkBasis
 from wiretape.runs.agents.agent_messages import AgentMessages, parent_of
 from wiretape.runs.agents.assigner import AgentDraft
-from wiretape.runs.evidence import identity
-from wiretape.runs.sidecalls import SideCall
+from wiretape.runs.caller_headers import identity
+from wiretape.runs.side_calls import SideCall
 from wiretape.runs.threads import ThreadPlace
 from wiretape.runs.tools import RequestedTool
-from wiretape.runs.words import after_answer, is_result_as_text, last_words, user_words
+from wiretape.runs.user_text import after_answer, is_result_as_text, last_words, user_words
 
 SUMMARY = "goes on from a summary of its history"
 MESSAGE = "a message from its parent"

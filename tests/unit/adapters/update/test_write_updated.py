@@ -10,8 +10,8 @@ import pytest
 from tests.support.replaying import chat, exchange, user
 
 from wiretape.adapters.pytest.options import Mode
-from wiretape.adapters.update.placement import TapePlacement, left_of
 from wiretape.adapters.update.staged_recording import StagedRecording
+from wiretape.adapters.update.write_updated import TapePlacement, left_of
 from wiretape.model.http import JsonBody
 from wiretape.tape.editing.edit import merge_tapes
 from wiretape.tape.format.documents import VERSION, Header

@@ -17,7 +17,7 @@ from wiretape.analyze.cache.rules import CacheRule
 from wiretape.analyze.prefix_breaks import compact_json, without_markers
 from wiretape.model.call import Block, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult, ToolSpec
 from wiretape.model.common_prefix import common_prefix
-from wiretape.runs.keys import Atom
+from wiretape.runs.content_keys import Atom
 
 Numbers = tuple[int, ...]
 

@@ -8,9 +8,9 @@ import pytest
 from tests.support.taping import spell
 
 from wiretape.model.http import JsonBody, body_bytes
+from wiretape.tape.format.incremental_parser import BodyParser
 from wiretape.tape.format.json_layout import NotCarried
 from wiretape.tape.format.json_offsets import Parsed
-from wiretape.tape.format.sharing import BodyParser
 
 TOOLS = [{"name": f"tool_{n}", "description": f"does {n} " * 10} for n in range(5)]
 STEPS = [{"role": "user", "content": f"step {n} " * 20} for n in range(40)]

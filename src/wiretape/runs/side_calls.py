@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from wiretape.model.call import ModelCall
 from wiretape.runs.agent_identity import same_system, system_text
-from wiretape.runs.evidence import Identity
+from wiretape.runs.caller_headers import Identity
 from wiretape.runs.threads import ThreadDraft, ThreadPlace, failed
-from wiretape.runs.words import last_words, side_call_purpose, user_words
+from wiretape.runs.user_text import last_words, side_call_purpose, user_words
 
 _BESIDE = 8  # calls between a side call and the call that it accompanies, at most
 _PURPOSES = (

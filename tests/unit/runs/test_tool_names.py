@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.runs.toolnames import forks, hands_over, is_lister, is_messenger, is_starter, is_stopper, taker
+from wiretape.runs.tool_names import forks, hands_over, is_lister, is_messenger, is_starter, is_stopper, taker
 
 
 def test_a_namespace_before_the_name_does_not_count() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from tests.support.calls import make_call
 
-from wiretape.runs.evidence import NOBODY, Identity, identity, retry_count
+from wiretape.runs.caller_headers import NOBODY, Identity, identity, retry_count
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wiretape.adapters.importers.placing import place, provenance, write_imported
 from wiretape.adapters.importers.source import ImportedExchange
+from wiretape.adapters.importers.write_imported import place, provenance, write_imported
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.redaction import Redactor

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.calls import make_call, user
 
-from wiretape.analyze.cache.sent import Elements, Prefixes, Sent
+from wiretape.analyze.cache.prefix_tree import Elements, Prefixes, Sent
 from wiretape.model.common_prefix import common_prefix
 
 WORDS = [user(text) for text in "abc"]
