@@ -285,7 +285,7 @@ def _value_end(text: str, start: int, quote: str) -> int:
 
 _SIGNATURE = re.compile(r"[?&]((?:[A-Za-z-]{1,24}?)?(?:[Ss]ig|[Ss]ignature))=([^\s\"'`\\<>,;|(){}\[\]&#]{6,2048}+)")
 _GRANT = re.compile(
-    r"(?:\A|[?&])(code|assertion|username|code_verifier|device_code|subject_token|actor_token)=([^&\s\"'<>#\\;${}]{8,2048}+)"
+    r"(?:\A|[?&])(code|assertion|username|code_verifier|device_code|subject_token|actor_token|client_assertion)=([^&\s\"'<>#\\;${}]{8,2048}+)"
 )
 _CURL_USER = re.compile(r"(?:-u|--user)[ =]{1,4}\\{0,63}[\"']?([^\s:\"'\\]{1,64}+):([^\s\"'\\]{4,256}+)")
 

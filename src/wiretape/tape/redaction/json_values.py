@@ -13,11 +13,11 @@ import orjson
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape.redaction.arguments import holds_arguments, patches_arguments
 from wiretape.tape.redaction.assignments import kind_of
-from wiretape.tape.redaction.names import SCHEMA_MEMBERS, Keep, Member, keep_header, member
+from wiretape.tape.redaction.names import GRANT_MEMBERS, SCHEMA_MEMBERS, Keep, Member, keep_header, member
 from wiretape.tape.redaction.placeholders import PLACEHOLDER, is_placeholder
 from wiretape.tape.redaction.scanning import present
 from wiretape.tape.redaction.search import Care, Search, care_for
-from wiretape.tape.redaction.secret_likeness import is_credential
+from wiretape.tape.redaction.secret_likeness import is_credential, is_dummy
 
 if TYPE_CHECKING:
     from wiretape.tape.redaction.redactor import Redactor
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 _HEADERS = frozenset({"headers", "http_headers", "httpHeaders", "extra_headers", "custom_headers"})
 _SHORTEST_KEY = 8  # of members' names that are looked into
 _SHORTEST_NUMBER = 8  # digits
+_SHORTEST_GRANT = 8  # characters of an OAuth code or assertion
 _SERVER_MEMBERS = ("server_url", "server_label", "authorization_token")  # of a hosted MCP server
 _SCHEMA_MARKS = ("$ref", "anyOf", "oneOf", "allOf", "enum", "properties", "items")
 _PAIR_NAMES = ("name", "key", "Name", "Key", "variable", "header")
 _PAIR_VALUES = frozenset({"value", "Value", "val", "secret"})
-_WALKED = ('headers":{', '"value":')  # what makes a walk worth while though no name shows it
+_WALKED = ('headers":{', '"value":', '"grant_type":')  # what makes a walk worth while though no name shows it
 
 
 def redact_json(redactor: Redactor, value: Json) -> Json:
@@ -182,8 +183,16 @@ class JsonRedaction:
                 yield key, part, self._headers(part, inside)
             elif patched:
                 yield key, part, self._operation(patched, key, part, inside)
+            elif key in GRANT_MEMBERS and "grant_type" in value and isinstance(part, str) and not inside.written:
+                yield key, part, self._grant(part, inside)
             else:
                 yield key, part, self.of(part, inside)
+
+    def _grant(self, value: str, place: ValuePlace) -> str:
+        """The code or the assertion of an OAuth token request."""
+        if len(value) < _SHORTEST_GRANT or is_dummy(value) or is_placeholder(value):
+            return self._string(value, place)
+        return self._replaced(value, place)
 
     def _operation(self, names: list[str], key: str, part: Json, place: ValuePlace) -> Json:
         """A member of a JSON patch operation on the member that `names` leads to."""

@@ -200,13 +200,11 @@ _PARAMETERS = _words(
     pwd jwt sessiontoken subscriptionkey awsaccesskeyid codeverifier subjecttoken actortoken devicecode
     """
 )
-_GRANT_PARAMETERS = frozenset({"code", "assertion", "username"})
+# Members of an OAuth token request, a JSON object with `grant_type`. The same names in forms: see `find_grants`.
+GRANT_MEMBERS = frozenset({"code", "assertion", "code_verifier", "device_code"})
 
 
 @lru_cache(2048)
-def secret_parameter(name: str, grant: bool = False) -> bool:
-    """Whether a URL or form parameter holds a credential. `grant`: the parameter of an OAuth token request."""
-    folded = _FOLD.sub("", name.lower())
-    if folded in _PARAMETERS or (grant and folded in _GRANT_PARAMETERS):
-        return True
-    return member(name) is Member.SECRET
+def secret_parameter(name: str) -> bool:
+    """Whether a URL or form parameter holds a credential."""
+    return _FOLD.sub("", name.lower()) in _PARAMETERS or member(name) is Member.SECRET

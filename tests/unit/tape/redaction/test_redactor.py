@@ -268,6 +268,26 @@ def test_names_are_kept_from_user_patterns_and_not_from_known_secrets() -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["code", "code_verifier", "device_code", "assertion", "client_assertion"])
+def test_codes_and_assertions_of_a_json_token_request_are_redacted(name: str) -> None:
+    request = {"grant_type": "authorization_code", "client_id": "my-application", name: RANDOM}
+    made = Redactor().value(request)
+    assert made == {**request, name: f"[redacted:{name}:1]"}
+    assert Redactor().value(made) is made
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"code": RANDOM},
+        {"grant_type": "authorization_code", "code": "short"},
+        {"grant_type": {"type": "string"}, "code": {"type": "string", "description": RANDOM}},
+    ],
+)
+def test_a_code_without_a_token_request_is_kept(value: dict[str, Any]) -> None:
+    assert Redactor().value(value) is value
+
+
 def test_integers_that_no_fast_encoder_takes() -> None:
     assert Redactor().value({"n": 2**70, "password": RANDOM}) == {"n": 2**70, "password": "[redacted:password:1]"}
 
@@ -287,6 +307,10 @@ def test_integers_that_no_fast_encoder_takes() -> None:
         (
             "grant_type=refresh_token&refresh_token=Zx81kQpLw92mNb&client_id=me",
             "grant_type=refresh_token&refresh_token=[redacted:refresh_token:1]&client_id=me",
+        ),
+        (
+            "client_id=me&client_assertion=Zx81kQpLw92mNb&grant_type=client_credentials",
+            "client_id=me&client_assertion=[redacted:client_assertion:1]&grant_type=client_credentials",
         ),
         (
             "-----BEGIN RSA PRIVATE KEY-----\nMIIE1\n-----END RSA PRIVATE KEY-----\nrest",
