@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from wiretape.adapters.launch.child import find_command
 from wiretape.adapters.output import say, typed
-from wiretape.adapters.rerun.fork_tape import free_name, run_fork, write_fork
+from wiretape.adapters.rerun.fork_tape import run_fork, write_fork
 from wiretape.adapters.rerun.live_model import Target
 from wiretape.adapters.settings import load_settings
 from wiretape.app.fork_changes import ChangeOptions, ForkSource, change_of
@@ -19,6 +19,7 @@ from wiretape.app.rerun import check_base_url, described_target, tool_hook
 from wiretape.errors import TapeUnwritable, UsageError
 from wiretape.rerun.fork.fork import EditedAnswer, Fork, Unchanged
 from wiretape.rerun.values import CallOutcome, ToolHook
+from wiretape.tape.storage import free_derived_name
 
 if TYPE_CHECKING:
     from wiretape.app.update import UpdateResult
@@ -58,7 +59,7 @@ def fork_path(source: ForkSource, call: int, options: ForkOptions) -> Path:
     if options.output is None:
         if source.tape.path is None or source.name == "-":
             raise UsageError("a tape from standard input has no path: name its fork with -o")
-        return free_name(Path(source.name), f"fork-{call}")
+        return free_derived_name(Path(source.name), f"fork-{call}")
     out, same = options.output, source.tape.path
     if out.exists() and same is not None and same.exists() and out.samefile(same):
         raise TapeUnwritable(f"{out} is the tape itself: give the fork another name")

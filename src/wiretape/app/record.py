@@ -27,7 +27,7 @@ from wiretape.app.signals import held_signals, stop_signal
 from wiretape.errors import TapeError, TapeUnwritable, UsageError
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.recording.recorder import Recorder, RecorderSummary
-from wiretape.tape.storage import journal_path
+from wiretape.tape.storage import free_name, journal_path
 
 if TYPE_CHECKING:
     from wiretape.adapters.mitm.addon import RecorderInterface, RecordingAddon
@@ -251,9 +251,4 @@ def _is_empty(tape: Path) -> bool:
 
 def new_tape_path(argv: Sequence[str]) -> Path:
     """Return an unused path in captures/, named after the program."""
-    name, number = tape_name(argv), 1
-    while True:
-        path = Path("captures", f"{name}.tape" if number == 1 else f"{name}-{number}.tape")
-        if not path.exists() and not journal_path(path).exists():
-            return path
-        number += 1
+    return free_name(Path("captures", f"{tape_name(argv)}.tape"))

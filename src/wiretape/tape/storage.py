@@ -42,13 +42,20 @@ def journal_path(path: Path) -> Path:
     return path.with_name(path.name + ".journal")
 
 
-def free_name(path: Path) -> Path:
-    """Return a free name in the directory of a tape: NAME-2.tape, NAME-3.tape, …"""
+def free_name(path: Path, first: int = 1) -> Path:
+    """Return the first name that neither a tape nor a journal has: NAME.tape, NAME-2.tape, NAME-3.tape, …
+
+    `first`: the number to begin with.
+    """
     name, dot, ending = path.name.partition(".tape")
-    number = 2
-    while (free := path.with_name(f"{name}-{number}{dot}{ending}")).exists() or journal_path(free).exists():
-        number += 1
-    return free
+    names = (f"{name}-{number}{dot}{ending}" if number > 1 else path.name for number in itertools.count(first))
+    return next(free for free in map(path.with_name, names) if not (free.exists() or journal_path(free).exists()))
+
+
+def free_derived_name(tape: Path, word: str) -> Path:
+    """Return a free name next to a tape for one that is made of it: NAME-WORD.tape, NAME-WORD-2.tape, …"""
+    name = tape.name.removesuffix(".zst").removesuffix(".tape")
+    return free_name(tape.with_name(f"{name}-{word}.tape"))
 
 
 def read_text(path: Path) -> bytes:

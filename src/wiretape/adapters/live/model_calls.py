@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder, SafeRecorder
 from wiretape.adapters.live.exchanges import body_of
-from wiretape.adapters.rerun.fork_tape import free_name
 from wiretape.adapters.routing.dummy_keys import DUMMY_KEY
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.adapters.settings import Settings, redactor_of
@@ -19,6 +18,7 @@ from wiretape.errors import TapeError, UsageError
 from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Headers, Response
 from wiretape.tape.recording.recorder import Recorder
+from wiretape.tape.storage import free_derived_name
 
 _TIMEOUT = 600  # seconds without a byte
 _NOT_SENT = frozenset(
@@ -81,7 +81,7 @@ class LiveTape:
     def __init__(
         self, played: Path, settings: Settings | None = None, on_trouble: Callable[[str], None] = print
     ) -> None:
-        self.path = free_name(played, "live")
+        self.path = free_derived_name(played, "live")
         self.kept = 0
         self.incomplete = False
         self._played = played

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 
 from wiretape.adapters.rerun.live_model import LiveModel, Target, parent_of
 from wiretape.adapters.settings import Settings, redactor_of
-from wiretape.errors import TapeUnwritable
 from wiretape.model.http import Exchange
 from wiretape.rerun.fork.fork import Fork
 from wiretape.rerun.values import CallOutcome
@@ -82,14 +81,3 @@ def _after(exchanges: Sequence[Exchange], last: Exchange) -> list[Exchange]:
     end = last.ended_at if last.ended_at is not None else last.at
     by = end - exchanges[0].at if exchanges else 0
     return [replace(moved(exchange, by), number=last.number + n) for n, exchange in enumerate(exchanges, 1)]
-
-
-def free_name(tape: Path, word: str) -> Path:
-    """Return an unused name next to a tape: NAME-fork-3.tape, NAME-fork-3-2.tape, …"""
-    name = tape.name.removesuffix(".zst").removesuffix(".tape")
-    for number in range(1, 1000):
-        more = f"-{number}" if number > 1 else ""
-        path = tape.with_name(f"{name}-{word}{more}.tape")
-        if not path.exists():
-            return path
-    raise TapeUnwritable(f"cannot name the new tape: {name}-{word}-2.tape to {name}-{word}-999.tape exist")

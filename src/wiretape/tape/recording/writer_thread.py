@@ -258,7 +258,7 @@ class WriterThread:
 
     def _rename_journal(self) -> None:
         """Another file has the tape's name: the journal does not belong to that."""
-        old, path = self._opened.path, free_name(self._opened.path)
+        old, path = self._opened.path, free_name(self._opened.path, first=2)
         put_in_place(self._journal.path, journal_path(path))
         self._troubles.warn(f"{old} is another file now; what was recorded is on {path}")
         self._opened.path = path
