@@ -15,7 +15,7 @@ from wiretape.adapters.rerun.live_model import Target
 from wiretape.adapters.settings import load_settings
 from wiretape.app.fork_changes import ChangeOptions, ForkSource, change_of
 from wiretape.app.record import RecordObserver, RecordOptions, need_mitmproxy
-from wiretape.app.rerun import check_base_url, described_target, tool_hook
+from wiretape.app.rerun import LiveModelOptions, check_base_url, described_target, tool_hook
 from wiretape.errors import TapeUnwritable, UsageError
 from wiretape.rerun.fork.fork import EditedAnswer, Fork, Unchanged
 from wiretape.rerun.values import CallOutcome, ToolHook
@@ -28,20 +28,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ForkOptions:
+class ForkOptions(LiveModelOptions):
     """How to fork. The fields are named as the options of `wiretape fork`."""
 
     change: ChangeOptions
-    model: str | None = None
-    base_url: str | None = None
-    key_env: str | None = None
-    tool_file: str | None = None
-    output: Path | None = None
-    force: bool = False
-
-    @property
-    def target(self) -> Target:
-        return Target(self.model, self.base_url, self.key_env)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +53,7 @@ def fork_path(source: ForkSource, call: int, options: ForkOptions) -> Path:
     out, same = options.output, source.tape.path
     if out.exists() and same is not None and same.exists() and out.samefile(same):
         raise TapeUnwritable(f"{out} is the tape itself: give the fork another name")
-    if out.exists() and not options.force:
-        raise TapeUnwritable(f"{out} exists already, and nothing was sent\n  --force replaces it")
+    options.check_output()
     return out
 
 

@@ -22,11 +22,10 @@ from wiretape.rerun.values import CallOutcome, ToolHook
 from wiretape.tape.reading.reader import Tape
 
 
-@dataclass(frozen=True, slots=True)
-class RerunOptions:
-    """How to rerun. The fields are named as the options of `wiretape rerun`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveModelOptions:
+    """The live model that answers calls, what answers its tool calls, and the new tape."""
 
-    live: bool = False
     model: str | None = None
     base_url: str | None = None
     key_env: str | None = None
@@ -35,12 +34,24 @@ class RerunOptions:
     force: bool = False
 
     @property
-    def goes_live(self) -> bool:
-        return self.live or self.model is not None or self.base_url is not None
-
-    @property
     def target(self) -> Target:
         return Target(self.model, self.base_url, self.key_env)
+
+    def check_output(self) -> None:
+        """Raise TapeUnwritable if the new tape exists and must not be replaced."""
+        if self.output is not None and self.output.exists() and not self.force:
+            raise TapeUnwritable(f"{self.output} exists already, and nothing was sent\n  --force replaces it")
+
+
+@dataclass(frozen=True, slots=True)
+class RerunOptions(LiveModelOptions):
+    """How to rerun. The fields are named as the options of `wiretape rerun`."""
+
+    live: bool = False
+
+    @property
+    def goes_live(self) -> bool:
+        return self.live or self.model is not None or self.base_url is not None
 
 
 def check_rerun(tape: str, options: RerunOptions) -> None:
@@ -52,8 +63,7 @@ def check_rerun(tape: str, options: RerunOptions) -> None:
     check_base_url(options.base_url)
     if output is not None and tape != "-" and output.resolve() == Path(tape).resolve():
         raise UsageError(f"-o {output} is the tape that is rerun: give the new one another name")
-    if output is not None and output.exists() and not options.force:
-        raise TapeUnwritable(f"{output} exists already, and nothing was sent\n  --force replaces it")
+    options.check_output()
 
 
 def check_base_url(base_url: str | None) -> None:
