@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from wiretape.compare.difference import Tier
 from wiretape.compare.excerpt import excerpts, spelled
 from wiretape.matching.faults.apply import Fault
 from wiretape.matching.ledger import Drift, Ledger
@@ -105,10 +104,6 @@ class ReplayReport(_Model):
     injected: tuple[ReportedFault, ...] = ()
     not_injected: tuple[str, ...] = ()
     straight: dict[str, int] = {}
-
-    @property
-    def drifted_calls(self) -> int:
-        return sum(1 for played in self.played if played.tier != Tier.EXACT.word)
 
 
 def empty_report(tapes: str) -> ReplayReport:

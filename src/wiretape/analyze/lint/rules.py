@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from wiretape._plugins import LINT_RULES, usable, warn
 from wiretape.analyze.lint.answers import DroppedReasoning, InconsistentUsage, MidStreamError, Retries, TruncatedAnswer
 from wiretape.analyze.lint.arguments import ArgumentsDoNotFit, ArgumentsNotJson, DuplicateTool, UnknownTool
-from wiretape.analyze.lint.base import SEVERITIES, LintFinding, LintRule, Severity, Subject
+from wiretape.analyze.lint.base import SEVERITIES, LintFinding, LintRule, Subject
 from wiretape.analyze.lint.cache import UnstablePrefix
 from wiretape.analyze.lint.tape import IncompleteTape, SecretInTape
 from wiretape.analyze.lint.tool_calls import RepeatedToolCall, ResultWithoutToolCall, RunawayLoop, ToolCallWithoutResult
@@ -78,9 +78,3 @@ def named(word: str) -> list[LintRule]:
     near = get_close_matches(word.lower(), [rule.name for rule in rules], 1)
     hint = f"did you mean {near[0]}?" if near else "wiretape lint --rules lists them"
     raise UsageError(f"there is no lint rule {word!r}; {hint}")
-
-
-def worst(findings: Iterable[LintFinding]) -> Severity | None:
-    """Return the highest severity among findings."""
-    order = sorted({SEVERITIES.index(one.severity) for one in findings})
-    return SEVERITIES[order[0]] if order else None

@@ -90,11 +90,6 @@ def read_tape(path: str | Path, partial: bool = False) -> Tape:
     return Tape(path, header, assembly.exchanges(), tuple(assembly.warnings), bool(gaps), gaps, found)
 
 
-def read_header(path: str | Path) -> Header:
-    """The first document of a tape."""
-    return tape_summary(path).header
-
-
 def tape_summary(path: str | Path) -> TapeSummary:
     """Header and counts of a tape; bodies are not looked at. Raises TapeError."""
     path = Path(path)
