@@ -153,15 +153,15 @@ def parent_of(tape: Path | None, out: Path) -> str | None:
     return Path(os.path.relpath(tape, out.parent)).as_posix() if tape is not None else None
 
 
-def play_tape(rerun: Rerun, on_outcome: Callable[[CallOutcome], None] = lambda outcome: None) -> None:
+def play_tape(rerun: Rerun) -> None:
     """Answer every request from the tape itself."""
     while (planned := rerun.next()) is not None:
         response = rerun.recorded(planned)
         assert response is not None, "a request without a recorded answer is not planned"
-        on_outcome(rerun.answered(response))
+        rerun.answered(response)
 
 
-def play_live(rerun: Rerun, model: LiveModel, on_outcome: Callable[[CallOutcome], None] = lambda outcome: None) -> None:
+def play_live(rerun: Rerun, model: LiveModel, on_outcome: Callable[[CallOutcome], None]) -> None:
     """Answer every request from the live endpoint."""
     while (planned := rerun.next()) is not None:
         response, ended = model.answer(planned, rerun.recorded_call(planned))
