@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wiretape.matching.live import plain_bytes
 from wiretape.model.http import BytesBody, Headers, Request
-from wiretape.wire.registry import Registry, default_registry
+from wiretape.wire.registry import default_registry
 
 if TYPE_CHECKING:
     from wiretape.adapters.mitm.addon import RecorderInterface
@@ -48,10 +48,10 @@ class CallTags:
 class TaggingRecorder:
     """Passes everything to a recorder, and notes model calls and their answers in `CallTags`."""
 
-    def __init__(self, recorder: RecorderInterface, tags: CallTags, registry: Registry | None = None) -> None:
+    def __init__(self, recorder: RecorderInterface, tags: CallTags) -> None:
         self._recorder = recorder
         self._tags = tags
-        self._registry = registry or default_registry()
+        self._registry = default_registry()
         self._requests: dict[int, tuple[Request, bytearray]] = {}
 
     def begin(self, method: str, url: str, http: str | None, headers: Iterable[tuple[str, str]]) -> int:

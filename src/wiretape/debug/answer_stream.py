@@ -12,15 +12,15 @@ from dataclasses import replace
 from wiretape.model.call import Message, ModelCall
 from wiretape.model.http import Exchange, StreamBody
 from wiretape.wire.base import Memo
-from wiretape.wire.registry import Registry, default_registry
+from wiretape.wire.registry import default_registry
 
 
 class AnswerStream:
     """The events of an answer. `times`: when each arrived, in milliseconds after the request was sent."""
 
-    def __init__(self, times: Sequence[int], exchanges: Sequence[Exchange], which: int, registry: Registry) -> None:
+    def __init__(self, times: Sequence[int], exchanges: Sequence[Exchange], which: int) -> None:
         self.times = tuple(times)
-        self._exchanges, self._which, self._registry = exchanges, which, registry
+        self._exchanges, self._which = exchanges, which
 
     def __len__(self) -> int:
         return len(self.times)
@@ -37,31 +37,30 @@ class AnswerStream:
         """The messages decoded from the first `events` events."""
         if events <= 0:
             return ()
-        calls = self._registry.calls_of(self._exchanges[min(events, len(self)) - 1], Memo())
+        calls = default_registry().calls_of(self._exchanges[min(events, len(self)) - 1], Memo())
         response = calls[self._which].response if self._which < len(calls) else None
         return response.messages if response is not None else ()
 
 
-def answer_stream(call: ModelCall, exchange: Exchange | None, registry: Registry | None = None) -> AnswerStream | None:
+def answer_stream(call: ModelCall, exchange: Exchange | None) -> AnswerStream | None:
     """The stream of a call's answer; None if the answer was not streamed."""
     if exchange is None:
         return None
-    registry = registry or default_registry()
     if exchange.messages:
-        return _of_socket(call, exchange, registry)
+        return _of_socket(call, exchange)
     response = exchange.response
     if response is None or not isinstance(response.body, StreamBody) or len(response.body.frames) < 2:
         return None
     times = [response.headers_at + ms - exchange.at for ms in response.body.ms]
-    return AnswerStream(times, _Cut(exchange, list(range(1, len(times) + 1))), 0, registry)
+    return AnswerStream(times, _Cut(exchange, list(range(1, len(times) + 1))), 0)
 
 
-def _of_socket(call: ModelCall, exchange: Exchange, registry: Registry) -> AnswerStream | None:
+def _of_socket(call: ModelCall, exchange: Exchange) -> AnswerStream | None:
     cuts = [frame for frame in call.frames if exchange.messages[frame - 1].sender == "server"]
     if call.part is None or len(cuts) < 2:
         return None
     times = [exchange.messages[cut - 1].at - call.at for cut in cuts]
-    return AnswerStream(times, _Cut(exchange, cuts), call.part - 1, registry)
+    return AnswerStream(times, _Cut(exchange, cuts), call.part - 1)
 
 
 class _Cut(Sequence[Exchange]):

@@ -23,7 +23,7 @@ from wiretape.model.http import Body, BytesBody, Exchange, JsonBody, StreamBody,
 from wiretape.model.jsonvalue import Json
 from wiretape.model.stream_text import Channels
 from wiretape.wire.base import Memo
-from wiretape.wire.registry import Registry, default_registry
+from wiretape.wire.registry import default_registry
 
 _EDIT_BODY = "edit the body instead: edit body, or --edit body and --body FILE of a fork"
 _ARGUMENTS = ("arguments", "input", "args", "parameters")  # members that hold a tool call's arguments as an object
@@ -48,13 +48,12 @@ def answer_values(messages: Sequence[Message]) -> list[dict[str, Any]]:
     return found
 
 
-def edit_answer(exchange: Exchange, wanted: Sequence[Any], registry: Registry | None = None) -> Exchange:
+def edit_answer(exchange: Exchange, wanted: Sequence[Any]) -> Exchange:
     """Return the exchange with the answer values `wanted`, an edited `answer_values` of its answer.
 
     Raises UsageError if the list has another shape, or if the wire format cannot represent an edit.
     """
-    registry = registry or default_registry()
-    current = answer_values(_answer(exchange, registry))
+    current = answer_values(_answer(exchange))
     edits = _edits(current, wanted)
     if exchange.response is None or canonical(current) == canonical(list(wanted)):
         return exchange
@@ -64,13 +63,13 @@ def edit_answer(exchange: Exchange, wanted: Sequence[Any], registry: Registry | 
     except TypeError as error:  # an integer of more than 64 bits
         raise UsageError(f"{refused}: {error}") from None
     edited = replace(exchange, response=replace(exchange.response, body=body))
-    if canonical(answer_values(_answer(edited, registry))) != canonical(list(wanted)):
+    if canonical(answer_values(_answer(edited))) != canonical(list(wanted)):
         raise UsageError(f"{refused}\n  {_EDIT_BODY}")
     return edited
 
 
-def _answer(exchange: Exchange, registry: Registry) -> tuple[Message, ...]:
-    calls: Sequence[ModelCall] = registry.calls_of(exchange, Memo())
+def _answer(exchange: Exchange) -> tuple[Message, ...]:
+    calls: Sequence[ModelCall] = default_registry().calls_of(exchange, Memo())
     if len(calls) != 1 or calls[0].response is None:
         raise UsageError(f"cannot edit x{exchange.number}: it is not one model call with an answer")
     return calls[0].response.messages
@@ -213,7 +212,7 @@ def body_text(exchange: Exchange) -> str:
     raise UsageError(f"cannot edit the body of x{exchange.number}: its answer has no text body")
 
 
-def with_body_text(exchange: Exchange, text: str, registry: Registry | None = None) -> Exchange:
+def with_body_text(exchange: Exchange, text: str) -> Exchange:
     """Return the exchange with this text as the answer's body. A stream keeps the times of its events.
 
     Raises UsageError if the text is of another kind than the body, or does not decode to one complete answer.
@@ -229,7 +228,7 @@ def with_body_text(exchange: Exchange, text: str, registry: Registry | None = No
     kind = response.headers.get("content-type")
     body = _stream_body(response.body, text, kind) if isinstance(response.body, StreamBody) else _json_body(text)
     edited = replace(exchange, response=replace(response, body=body))
-    calls = (registry or default_registry()).calls_of(edited, Memo())
+    calls = default_registry().calls_of(edited, Memo())
     answer = calls[0].response if len(calls) == 1 else None
     if answer is None or all(isinstance(block, Unknown) for message in answer.messages for block in message.blocks):
         raise UsageError("the edited body is not an answer in its wire format")

@@ -24,7 +24,7 @@ from wiretape.rerun.plan import RecordedCall, client_calls
 from wiretape.rerun.scheduler import Rerun
 from wiretape.rerun.values import CallOutcome, PlannedRequest, ToolHook
 from wiretape.wire.base import Memo
-from wiretape.wire.registry import Registry, default_registry
+from wiretape.wire.registry import default_registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,10 @@ class Fork:
         *,
         tools: ToolHook | None = None,
         mask: Sequence[str] = (),
-        registry: Registry | None = None,
     ) -> None:
         self._change, self._tools = change, tools
-        self._http = sockets_as_http(exchanges, registry or default_registry())
-        self.rerun = Rerun(
-            self._http.exchanges, live=True, mask=mask, registry=registry, tools=self._tool, change=self._body
-        )
+        self._http = sockets_as_http(exchanges, default_registry())
+        self.rerun = Rerun(self._http.exchanges, live=True, mask=mask, tools=self._tool, change=self._body)
         self._calls = {call.number: call for call in self.rerun.calls}
         forked = self._forked_call(change.call)
         self._exchanges = {exchange.number: exchange for exchange in self._http.exchanges}
@@ -93,9 +90,7 @@ class Fork:
         match change:
             case EditedAnswer(values=values, body=body):
                 before = self._exchanges[forked.call.exchange]
-                self.edited = (
-                    edit_answer(before, values, registry) if body is None else with_body_text(before, body, registry)
-                )
+                self.edited = edit_answer(before, values) if body is None else with_body_text(before, body)
                 self._changed_calls = _changed_calls(forked, self.edited)
             case EditedResult(index=index):
                 self._use = _tool_use(forked, index)
