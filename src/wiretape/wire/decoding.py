@@ -37,6 +37,18 @@ _LINKING = frozenset(
     | {"x-codex-parent-thread-id"}
     | {"x-codex-turn-metadata", "x-stainless-retry-count", "idempotency-key"}
 )
+_LONG = 20  # characters of a text that must not be lost
+_NO_ANSWER = frozenset(
+    {"id", "object", "model", "type", "event_type", "role", "created", "created_at", "createTime", "system_fingerprint"}
+    | {"request_id", "response_id", "responseId", "generation_id", "item_id", "modelVersion", "traceId", "provider"}
+    | {"usage", "usageMetadata", "timings", "trace", "metrics", "safetyRatings", "obfuscation", "p", "x_groq"}
+    | {"prompt_filter_results", "content_filter_results", "promptFeedback", "context", "encrypted_content", "signature"}
+    | {"thoughtSignature", "data", "container", "context_management", "diagnostics", "error", "stop_sequence"}
+)
+_REPEATED = frozenset(  # members of the request that a Responses object repeats
+    {"instructions", "tools", "tool_choice", "input", "text", "metadata", "prompt", "reasoning", "user", "conversation"}
+    | {"previous_response_id", "prompt_cache_key", "safety_identifier", "truncation", "incomplete_details"}
+)
 _TIER_HEADERS = ("x-gemini-service-tier", "x-amzn-bedrock-service-tier")
 _COST_HEADER = "x-litellm-response-cost"
 
@@ -88,6 +100,7 @@ class HttpFormat:
         response, kind = None, self._kind(exchange, request)
         if exchange.response is not None:
             response = self._decode_response(exchange.response, is_complete(exchange), kind)
+            response = with_lost_text(response, exchange.response)
         return build_call(exchange, self.name, request, response, kind)
 
     def decode_request(self, request: Request, memo: Memo) -> CallRequest:
@@ -359,11 +372,42 @@ def stream_response(
     )
 
 
+def with_lost_text(decoded: CallResponse, response: Response) -> CallResponse:
+    """Return the response; if it has text and no block was decoded, its values become unknown blocks."""
+    if decoded.error is not None or any(message.blocks for message in decoded.messages):
+        return decoded
+    payload = read_payload(response)
+    values = [payload.value] if isinstance(payload, JsonPayload) else []
+    if isinstance(payload, EventPayload):
+        values = [event.value for event in payload.events]
+    blocks = tuple(Unknown("response", value) for value in values if has_text(value))
+    if not blocks:
+        return decoded
+    message = Message("assistant", blocks, ("",) * len(blocks))
+    return replace(decoded, messages=(*decoded.messages, message))
+
+
+def has_text(value: Json, depth: int = 12) -> bool:
+    """Return whether a value has a long string outside ids, settings and other members that are no answer."""
+    if isinstance(value, str):
+        return len(value) >= _LONG
+    if depth and isinstance(value, list):
+        return any(has_text(part, depth - 1) for part in value)
+    if not depth or not isinstance(value, dict):
+        return False
+    ignored = _NO_ANSWER | _REPEATED if value.get("object") == "response" else _NO_ANSWER
+    return any(has_text(part, depth - 1) for name, part in value.items() if name not in ignored)
+
+
 def text_response(response: Response, text: str, complete: bool) -> CallResponse:
-    """Decode a body that is neither JSON nor events: an error page, truncated JSON, or nothing."""
+    """Decode a body that is neither JSON nor events: an error page, truncated JSON, or nothing.
+
+    JSON that breaks off is not complete, even if the connection ended normally.
+    """
     failed = response.status >= 400
     error = call_error(response.status, None, response.headers, text=text) if failed else None
     messages = (unknown_message("text", text),) if text.strip() and not failed else ()
+    complete = complete and (failed or not text.lstrip().startswith(("{", "[")))
     return CallResponse(response.status, messages=messages, error=error, complete=complete)
 
 

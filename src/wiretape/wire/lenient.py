@@ -93,6 +93,22 @@ def load(data: bytes | str) -> Json | NotJson:
         return NOT_JSON
 
 
+def load_text(data: bytes) -> Json | NotJson:
+    """Return parsed JSON, or NOT_JSON. Bytes that are not UTF-8 become replacement characters."""
+    value = load(data)
+    if value is NOT_JSON and not _is_utf8(data):
+        return load(as_text(data))
+    return value
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except ValueError:
+        return False
+    return True
+
+
 def raw_bytes(body: Body | None) -> bytes:
     """Return the body's bytes; any text can be encoded."""
     match body:

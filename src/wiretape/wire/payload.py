@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from wiretape.model.http import Body, JsonBody, Response, StreamBody
 from wiretape.model.jsonvalue import Json
-from wiretape.wire.lenient import NOT_JSON, NotJson, as_text, load, raw_bytes
+from wiretape.wire.lenient import NOT_JSON, NotJson, as_text, load_text, raw_bytes
 from wiretape.wire.sse import NdjsonDecoder, SseDecoder
 
 _SSE_LINE = re.compile(rb"(?:data|event|id|retry)?:", re.IGNORECASE)
@@ -62,7 +62,7 @@ def read_payload(response: Response) -> Payload:
         return TextPayload(as_text(b"".join(frames)))
     head = _head(frames)
     if head[:1] in (b"{", b"["):
-        value = load(b"".join(frames).strip(BLANK))
+        value = load_text(b"".join(frames).strip(BLANK))
         if not isinstance(value, NotJson):
             return JsonPayload(value)
         if b"\n" not in b"".join(frames).strip():
@@ -99,7 +99,7 @@ def _read(decoder: SseDecoder | NdjsonDecoder, frames: list[bytes], times: list[
     last = times[-1] if times else None
     for chunk, ms in [*zip(frames, times, strict=True), (None, last)]:
         for name, data, _ in decoder.close() if chunk is None else decoder.feed(chunk):
-            value = load(data)
+            value = load_text(data)
             if value is not NOT_JSON:
                 events.append(Event(name, value, ms))
             elif data.strip() == b"[DONE]":

@@ -35,6 +35,10 @@ _UNIQUE_PATHS = (
 _MEDIA = re.compile(
     r"/(?:audio/(?:transcriptions|translations|speech)|images/(?:generations|edits|variations)|videos)/?$"
 )
+_AGENT_RUNTIME = re.compile(
+    r"/(?:agents|flows)/[^/]+/(?:agentAliases|aliases)/[^/]+(?:/sessions/[^/]+/text)?$|/agents/[^/]+$"
+    r"|/retrieveAndGenerate(?:Stream)?$|/optimize-prompt$"
+)
 _INSPECTED = 8  # messages inspected at each end of a conversation
 _HOSTS = (
     ("api.deepseek.com", "deepseek"),
@@ -106,6 +110,11 @@ def host_dialect(url: str) -> str | None:
     # A reverse route has the upstream's host as a path segment.
     where = host if not host.startswith(("127.0.0.1", "localhost")) else url
     return next((dialect for part, dialect in _HOSTS if part in where), None)
+
+
+def is_agent_runtime(request: Request) -> bool:
+    """Return whether a request invokes an agent, a flow or a knowledge base of Bedrock, which runs models itself."""
+    return _AGENT_RUNTIME.search(path_of(request.url)) is not None
 
 
 def is_media_inference(request: Request) -> bool:

@@ -1,6 +1,7 @@
 """Decodes server-sent events and newline-delimited JSON, from chunks split anywhere.
 
-Data stays bytes, so a chunk may end inside a character. Comments and unknown fields are skipped. An event with only a
+Data stays bytes, so a chunk may end inside a character. Comments and unknown fields are skipped, except a
+field with a JSON object, which becomes an event. An event with only a
 name is kept; its data is empty.
 """
 
@@ -100,6 +101,9 @@ class SseDecoder:
             self._data.append(value)
         elif name == b"id":
             self._id = value.decode("utf-8", "replace")
+        elif name != b"retry" and name.isalpha() and value[:1] == b"{":  # not in the standard: `error: {…}` (GPUStack)
+            self._name = name.decode()
+            self._data.append(value)
 
     def _dispatch(self) -> SseEvent:
         data = self._data

@@ -38,8 +38,10 @@ def latest_usage(known: JsonObject | None, new: Json) -> JsonObject | None:
 
 def is_empty_report(known: JsonObject | None, new: JsonObject) -> bool:
     """Return whether a report has only zeros although the input is known."""
+    if not known or 0 not in new.values():
+        return False
     now = _sums(new)
-    return now.get("input") == 0 and not any(now.values()) and bool(_sums(known or {}).get("input"))
+    return now.get("input") == 0 and not any(now.values()) and bool(_sums(known).get("input"))
 
 
 def without_output(usage: JsonObject | None) -> JsonObject | None:

@@ -23,6 +23,7 @@ DONE_RESPONSE = {"id": "r", "object": "response", "status": "completed", "output
     [
         (CHAT, {"choices": [CHOICE], "service_tier": "flex"}),
         (CHAT, [chunk({"content": "a"}, "stop", service_tier="flex"), chunk(None), DONE]),
+        (CHAT, [chunk({"content": "a"}, "stop"), chunk(None, usage={"prompt_tokens": 1}, service_tier="flex"), DONE]),
         (RESPONSES, DONE_RESPONSE),
         (RESPONSES, named([{"type": "response.completed", "response": DONE_RESPONSE}])),
         (MESSAGES, {"type": "message", "content": [], "usage": {"input_tokens": 1, "service_tier": "flex"}}),

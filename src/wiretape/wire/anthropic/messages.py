@@ -29,7 +29,7 @@ from wiretape.wire.decoding import (
     tools_of,
     unknown_message,
 )
-from wiretape.wire.lenient import NotJson, body_json, is_empty, items, obj, string
+from wiretape.wire.lenient import NotJson, body_json, is_empty, obj, string
 from wiretape.wire.payload import EventPayload
 from wiretape.wire.token_counts import without_final_output
 
@@ -119,7 +119,7 @@ def decode_message(response: Response, value: Json, truncated: bool = False) -> 
     if isinstance(content, str):
         into.text(content, ".content")
     else:
-        add_blocks(into, items(content), ".content", truncated)
+        add_blocks(into, content if isinstance(content, list) else [content] if content else [], ".content", truncated)
     if not is_empty(body.get("abandoned")):
         into.extra("abandoned", body["abandoned"])
     role = string(body.get("role")) or "assistant"

@@ -110,7 +110,10 @@ class AnthropicAssembler(StreamAssembler):
         return number(value.get("index")) or 0
 
     def _delta(self, value: JsonObject, ms: int | None) -> None:
-        delta = obj(value.get("delta"))
+        delta = value.get("delta")
+        if not isinstance(delta, dict):
+            self.unknown_events.append(value)
+            return
         kind = delta.get("type")
         growing = _GROWING.get(kind) if isinstance(kind, str) else None
         pieces = self._by_index.get(value.get("index", 0)) if isinstance(value.get("index", 0), int) else None
@@ -123,7 +126,9 @@ class AnthropicAssembler(StreamAssembler):
             return
         member, source, _ = growing
         piece = delta.get(source)
-        if isinstance(piece, str) and piece:
+        if not isinstance(piece, str):  # another shape
+            self._other_delta(pieces, delta, ms)
+        elif piece:
             known = pieces.pieces.get(member)
             if known is None:
                 pieces.pieces[member] = [piece]

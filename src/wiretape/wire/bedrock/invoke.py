@@ -51,6 +51,7 @@ _TAIL = re.compile(rf"{bedrock_converse.MODEL_IN_PATH}/(?P<verb>invoke|invoke-wi
 _EMBEDDINGS = ("embedding", "embeddings", "embeddingsByType")
 _EMBEDDED = ("texts", "singleEmbeddingParams", "segmentedEmbeddingParams", "inputImage", "inputText", "inputs")
 _COUNTED = "input.invokeModel.body"
+_GUARDRAIL = "amazon-bedrock-guardrailAction"  # a member of the answer, or of an event, of any vendor
 Vendor: TypeAlias = Literal["anthropic.messages", "bedrock.converse", "openai.chat"]
 _ANTHROPIC: Final = frozenset(
     {"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"}
@@ -77,7 +78,11 @@ class BedrockInvoke(HttpFormat):
         response = exchange.response
         if response is None or not recognition.is_post(exchange.request) or not is_event_stream(response):
             return Claim.NO
-        return Claim.RESPONSE if any(e.name == "chunk" for e in read_events(response).events) else Claim.NO
+        if recognition.is_agent_runtime(exchange.request):
+            return Claim.NO
+        payload = vendor_events(read_events(response))
+        known = vendor_of(payload) is not None or any(is_text_answer(obj(e.value)) for e in payload.events)
+        return Claim.RESPONSE if known else Claim.NO
 
     def decode_request(self, request: Request, memo: Memo) -> CallRequest:
         decoded = super().decode_request(request, memo)
@@ -114,7 +119,7 @@ class BedrockInvoke(HttpFormat):
             case JsonPayload() if kind in ("embedding", "rerank"):
                 return side_response(response, complete, kind)
             case JsonPayload(value=value):
-                decoded = _answer(response, value)
+                decoded = _guarded(_answer(response, value), [value])
                 return decoded if decoded.usage is not None else replace(decoded, usage=header_usage(response.headers))
             case EventPayload():
                 return _vendor_stream(response, payload)
@@ -282,7 +287,14 @@ def _vendor_stream(response: Response, payload: EventPayload) -> CallResponse:
             decoded = _text_stream(response, payload)
     values = [event.value for event in payload.events if isinstance(event.value, dict) and event.name != "error"]
     metrics = next((value[METRICS] for value in reversed(values) if METRICS in value), None)
-    return replace(decoded, usage=_with_metrics(decoded.usage, metrics_usage(metrics)))
+    return replace(_guarded(decoded, values), usage=_with_metrics(decoded.usage, metrics_usage(metrics)))
+
+
+def _guarded(decoded: CallResponse, values: list[Json]) -> CallResponse:
+    """Return the answer with the finish of a guardrail that replaced it; the vendor's own reason may be absent."""
+    if decoded.finish not in (None, "stop") or not any(obj(v).get(_GUARDRAIL) == "INTERVENED" for v in values):
+        return decoded
+    return replace(decoded, finish="content_filter", raw_finish=decoded.raw_finish or "INTERVENED")
 
 
 def _with_metrics(usage: Usage | None, metrics: Usage | None) -> Usage | None:

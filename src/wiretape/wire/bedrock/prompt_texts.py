@@ -124,6 +124,7 @@ class TextAssembler(StreamAssembler):
         self._reason = next((r for r in reasons if r), self._reason)
         self._counts.update({name: body[name] for name in _COUNTS if number(body.get(name)) is not None})
         self.finished = self.finished or bool(self._reason) or METRICS in body or body.get("is_finished") is True
+        self.finished = self.finished or body.get("amazon-bedrock-guardrailAction") == "INTERVENED"
 
     def value(self) -> JsonObject:
         return {"text": "".join(self._pieces), "finish_reason": self._reason, **self._counts}

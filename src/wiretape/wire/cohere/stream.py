@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.decoding import StreamAssembler
+from wiretape.wire.decoding import StreamAssembler, has_text
 from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import items, number, obj, string
 from wiretape.wire.payload import Event
@@ -35,6 +35,9 @@ class CohereAssembler(StreamAssembler):
         kind = value.get("type")
         kind = kind if isinstance(kind, str) else event.name
         message = obj(obj(value.get("delta")).get("message"))
+        if kind == "content-delta" and "content" not in message and has_text(value):
+            self.unknown_events.append(value)
+            return
         index = number(value.get("index")) or 0
         if kind in ("content-start", "content-delta"):
             self._content(index, message.get("content"), event.ms)
@@ -57,6 +60,8 @@ class CohereAssembler(StreamAssembler):
             self.unknown_events.append(value)
 
     def _content(self, index: int, raw: Json, ms: int | None) -> None:
+        if not isinstance(raw, str | dict) and has_text(raw):
+            self.unknown_events.append(raw)
         part, pieces = self._parts.setdefault(index, ({}, {}))
         delta = {"type": "text", "text": raw} if isinstance(raw, str) else obj(raw)
         for name, value in delta.items():
@@ -64,6 +69,8 @@ class CohereAssembler(StreamAssembler):
                 pieces.setdefault(name, []).append(value)
                 if value and self.first_ms is None:
                     self.first_ms = ms
+            elif name in _GROWING:
+                self.unknown_events.append({name: value})
             else:
                 part[name] = value
 

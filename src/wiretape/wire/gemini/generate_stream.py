@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.decoding import StreamAssembler
+from wiretape.wire.decoding import StreamAssembler, has_text
 from wiretape.wire.failures import has_error
 from wiretape.wire.gemini.payload import camel, get, spelled, unwrapped
 from wiretape.wire.lenient import is_empty, items, number, obj, string
@@ -225,7 +225,10 @@ class GenerateAssembler(StreamAssembler):
             self.unknown_events.append(event.value)
             return
         has_content = False
-        for candidate in items(body.get("candidates")):
+        candidates = body.get("candidates")
+        if not isinstance(candidates, list) and has_text(candidates):
+            self.unknown_events.append(candidates)
+        for candidate in items(candidates):
             if isinstance(candidate, dict):
                 has_content |= self._candidate(candidate)
             else:
@@ -238,7 +241,7 @@ class GenerateAssembler(StreamAssembler):
         counts = body.get("usageMetadata") or body.get("usage_metadata")
         if isinstance(counts, dict):
             whole = counts.get("totalTokenCount") is not None or counts.get("total_token_count") is not None
-            wiped = is_empty_report(self._usage, counts)
+            wiped = whole and is_empty_report(self._usage, counts)
             self._usage = counts if whole and not wiped else latest_usage(self._usage, counts)
         for key, value in body.items():
             if value is not None and key not in _APART:

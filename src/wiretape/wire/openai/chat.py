@@ -123,7 +123,9 @@ def _choice_message(choice: JsonObject, position: int, truncated: bool) -> Messa
     index = number(choice.get("index"))
     message = choice.get("message")
     if not isinstance(message, dict):
-        message = obj(choice.get("delta"))
+        message = choice.get("delta")
+    if not isinstance(message, dict):
+        message = {"content": choice.get("text") if message is None else message}
     return chat_message(message, truncated=truncated, choice=position if index is None else index)
 
 

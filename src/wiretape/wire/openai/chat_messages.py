@@ -25,6 +25,7 @@ _CARRIED = (
     "images",
     "index",
 )
+_PART_MEMBERS = frozenset({"type", "text"})
 _RESULT_CARRIED = ("role", "content", "tool_call_id", "name")
 _ROLES = {"developer": "system", "function": "tool"}
 
@@ -105,6 +106,8 @@ def _add_content(into: MessageBuilder, content: Json, role: str) -> None:
     elif isinstance(content, list):
         for n, part in enumerate(content):
             add_part(into, part, f".content[{n}]")
+    elif isinstance(content, dict) and role == "assistant" and content and not _PART_MEMBERS & content.keys():
+        into.text(dumps(content), ".content")  # a structured output that the server has parsed (Cloudflare)
     elif isinstance(content, dict):
         add_part(into, content, ".content")
     elif content is not None:

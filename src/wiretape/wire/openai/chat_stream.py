@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.decoding import StreamAssembler
+from wiretape.wire.decoding import StreamAssembler, has_text
 from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import dumps, is_empty, items, load, number, obj, string
 from wiretape.wire.payload import Event
@@ -248,11 +248,15 @@ class ChatAssembler(StreamAssembler):
             self._head["model"] = chunk["model"]
         if "id" not in self._head and chunk.get("id"):
             self._head["id"] = chunk["id"]
-        if chunk.get("service_tier"):
-            self._head["service_tier"] = chunk["service_tier"]
+            self._head["service_tier"] = chunk.get("service_tier")
         if isinstance(choices, list):
             for choice in choices:
-                self._add_choice(obj(choice), event.ms)
+                if isinstance(choice, dict):
+                    self._add_choice(choice, event.ms)
+                elif has_text(choice):
+                    self.unknown_events.append(choice)
+        elif self.error is not chunk and has_text(chunk):
+            self.unknown_events.append(chunk)
         if chunk.get("object") == "chat.completion.done":
             self.finished = True
         if not _SAYS_MORE.isdisjoint(chunk):
@@ -267,7 +271,7 @@ class ChatAssembler(StreamAssembler):
             pieces = self._choices[index] = ChoicePieces()
         delta = choice.get("delta")
         if not isinstance(delta, dict):
-            delta = obj(choice.get("message"))
+            delta = self._other_delta(choice)
         role = delta.get("role")
         if role and isinstance(role, str):
             pieces.role = role
@@ -280,10 +284,21 @@ class ChatAssembler(StreamAssembler):
             pieces.finish = finish
             self.finished = True
 
+    def _other_delta(self, choice: JsonObject) -> JsonObject:
+        """Return the content of a choice without a `delta` object."""
+        message = choice.get("message")
+        if isinstance(message, dict):
+            return message
+        content = choice.get("delta") or message or choice.get("text")
+        if content is None and has_text(choice):
+            self.unknown_events.append(choice)
+        return {"content": content}
+
     def _add_ending(self, chunk: JsonObject, choices: Json) -> None:
         """Take the usage of a chunk."""
         found = chunk.get("usage") or obj(chunk.get("x_groq")).get("usage")
         if found:
+            self._head["service_tier"] = chunk.get("service_tier") or self._head.get("service_tier")
             self._usage = latest_usage(self._usage, found)
             if choices == [] and number(obj(found).get("completion_tokens")) is not None:
                 self.finished = True  # some servers end with this additional chunk only

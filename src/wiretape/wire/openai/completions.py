@@ -18,6 +18,7 @@ from wiretape.wire.decoding import (
     RequestParts,
     StreamAssembler,
     assemble,
+    has_text,
     read_response,
     response_error,
     settings_of,
@@ -34,7 +35,8 @@ from wiretape.wire.token_counts import latest_usage
 
 _TAIL = re.compile(r"(?<!/chat)/(?:completions?|complete|infill)$")
 _INPUTS = ("prompt", "suffix", "input_prefix", "input_suffix")
-_GROWING = frozenset({"choices", "usage", "content", "completion"})
+_TEXTS = ("text", "content", "completion", "value")  # OpenAI, llama.cpp, Anthropic's first API, Writer
+_GROWING = frozenset({"choices", "usage", *_TEXTS})
 _NEEDED = ("prompt", "input_prefix")
 
 
@@ -55,7 +57,7 @@ class OpenAICompletions(HttpFormat):
         return _request(body)
 
     def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
-        return read_response(response, complete, _answer, _stream)
+        return read_response(response, complete, _answer, lambda r, payload: _stream(r, payload, complete))
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return openai_chat.openai_error(status, message, code)
@@ -85,7 +87,7 @@ def _answer(response: Response, value: Json) -> CallResponse:
     if any("message" in choice for choice in choices):  # fill-in-the-middle answers have the shape of a chat
         return openai_chat.decode_completion(response, value)
     texts = [(string(c.get("text")), f".choices[{n}].text", number(c.get("index"))) for n, c in enumerate(choices)]
-    for name in ("content", "completion"):  # llama.cpp, Anthropic's first API
+    for name in _TEXTS[1:]:
         if isinstance(body.get(name), str):
             texts.append((body[name], f".{name}", None))
     messages = tuple(
@@ -107,18 +109,22 @@ def _answer(response: Response, value: Json) -> CallResponse:
     )
 
 
-def _stream(response: Response, payload: EventPayload) -> CallResponse:
-    if any("delta" in obj(c) for e in payload.events for c in items(obj(e.value).get("choices"))):
+def _stream(response: Response, payload: EventPayload, ended: bool) -> CallResponse:
+    """Decode a stream. `ended`: the exchange ended normally."""
+    choices = [obj(choice) for event in payload.events for choice in items(obj(event.value).get("choices"))]
+    # One server's last chunk has the shape of a chat.
+    if any("delta" in choice for choice in choices) and not any(string(choice.get("text")) for choice in choices):
         return openai_chat.decode_stream(response, payload)
     assembler = assemble(CompletionAssembler(), payload.events)
     decoded = _answer(response, assembler.value())
-    return stream_response(decoded, response, payload, assembler, complete=payload.done or assembler.finished)
+    complete = payload.done or assembler.finished or (assembler.is_endless and ended)
+    return stream_response(decoded, response, payload, assembler, complete=complete)
 
 
 class CompletionAssembler(StreamAssembler):
     """Joins the events of one stream; `value` is the answer so far, choice by choice."""
 
-    __slots__ = ("_members", "_pieces", "_reasons", "_usage")
+    __slots__ = ("_members", "_pieces", "_reasons", "_usage", "is_endless")
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,6 +132,7 @@ class CompletionAssembler(StreamAssembler):
         self._usage: JsonObject | None = None
         self._pieces: dict[int, list[str]] = {}
         self._reasons: dict[int, str] = {}
+        self.is_endless = False  # Writer's streams have no last event
 
     def add(self, event: Event) -> None:
         body = event.value
@@ -137,16 +144,22 @@ class CompletionAssembler(StreamAssembler):
             if event.name != "ping":
                 self.unknown_events.append(body)
         else:
-            self._members.update(
-                {k: v for k, v in body.items() if k not in ("choices", "usage", "content", "completion")}
-            )
+            self._members.update({k: v for k, v in body.items() if k not in ("choices", "usage", *_TEXTS)})
             self._usage = latest_usage(self._usage, body.get("usage"))
-            for choice in [obj(c) for c in items(body.get("choices"))] or [body]:
-                self._choice(choice, event.ms)
+            for choice in items(body.get("choices")) or [body]:
+                if isinstance(choice, dict):
+                    self._choice(choice, event.ms)
+                elif has_text(choice):
+                    self.unknown_events.append(choice)
 
     def _choice(self, choice: JsonObject, ms: int | None) -> None:
         index = number(choice.get("index")) or 0
-        text = next((choice[k] for k in ("text", "content", "completion") if isinstance(choice.get(k), str)), "")
+        text = next((choice[k] for k in _TEXTS if isinstance(choice.get(k), str)), "")
+        delta = choice.get("delta") or choice.get("message")
+        text = text or string(obj(delta).get("content")) or ""
+        if not text and has_text(choice):
+            self.unknown_events.append(choice)
+        self.is_endless = self.is_endless or isinstance(choice.get("value"), str)
         self._pieces.setdefault(index, []).append(text)
         if text:
             self.note_content(ms)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.decoding import StreamAssembler
+from wiretape.wire.decoding import StreamAssembler, has_text
 from wiretape.wire.lenient import is_empty, items, number, obj, string
 from wiretape.wire.payload import Event
 from wiretape.wire.token_counts import latest_usage
@@ -150,6 +150,8 @@ class ResponseAssembler(StreamAssembler):
         delta = value.get("delta")
         what = kind[9:-6] if kind.startswith("response.") else kind[:-6]
         if not delta or what == "reasoning_summary":
+            if not delta and has_text(value):
+                self.unknown_events.append(value)
             return
         if not isinstance(delta, str):
             if what == "shell_call_output_content":
