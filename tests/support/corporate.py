@@ -33,7 +33,6 @@ class CorporateProxy(LoopedServer):
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int, first: bytes) -> None:
         there, onward = await asyncio.open_connection("127.0.0.1", port)
-        onward.write(first)
 
         async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
             while data := await source.read(65536):
@@ -41,5 +40,8 @@ class CorporateProxy(LoopedServer):
                 await sink.drain()
             sink.close()
 
-        await asyncio.gather(pump(reader, onward), pump(there, writer), return_exceptions=True)
-        onward.close()
+        try:
+            onward.write(first)
+            await asyncio.gather(pump(reader, onward), pump(there, writer), return_exceptions=True)
+        finally:  # the server may end while the tunnel is open
+            onward.close()

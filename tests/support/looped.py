@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import sys
 import threading
 from typing import Self
 from weakref import WeakSet
@@ -50,12 +51,20 @@ class LoopedServer:
         self._ready.set()
         await self._stop.wait()
         server.close()
+        await self._settle()  # a connection that was just accepted gets its task
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for writer in list(self._writers):  # of clients that were killed: they leave what they were sent unread
             writer.transport.abort()
-        await asyncio.sleep(0)
+        if sys.version_info >= (3, 13):
+            server.abort_clients()
+        await self._settle()
+
+    @staticmethod
+    async def _settle() -> None:
+        for _ in range(4):
+            await asyncio.sleep(0)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -170,7 +170,7 @@ def test_completion_knows_commands_names_values_members_and_numbers() -> None:
     assert session.complete("break ca").candidates == ("call", "cause", "cached", "cache", "cache_write")
     assert session.complete("break tool=s").candidates == ("schedule_event",)
     assert session.complete("break input>5 and agent=").candidates == ("root", "schedule_event")
-    assert session.complete("print usage.c").candidates == ("usage.cached", "usage.cache_write")
+    assert session.complete("print usage.ca").candidates == ("usage.cached", "usage.cache_write")
     assert session.complete("print request.mess").candidates == ("request.messages",)
     assert session.complete("goto ").candidates == ("start", "end", "turn 1", "1", "2", "3", "4")
     assert session.complete("info br").candidates == ("breakpoints",)
