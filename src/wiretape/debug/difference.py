@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from wiretape.debug.expression.values import block_text, to_json
-from wiretape.debug.figures import UNKNOWN, count_text
 from wiretape.debug.timeline import Timeline
 from wiretape.errors import UsageError
 from wiretape.model.call import Block, CallRequest, Message, ModelCall, ToolCall, ToolResult
 from wiretape.model.common_prefix import common_prefix
 from wiretape.model.run import Run, Step
-from wiretape.model.wording import plural
+from wiretape.model.wording import count_text, plural
+
+_UNKNOWN = "unknown"
 
 How: TypeAlias = Literal["added", "removed", "changed"]
 
@@ -182,10 +183,10 @@ def _figures(first: ModelCall, second: ModelCall) -> Iterator[tuple[str, str, st
     for name in ("input", "cached", "cache_write", "output", "reasoning"):
         old, new = (getattr(call.usage, name) if call.usage is not None else None for call in (first, second))
         if old is not None or new is not None:
-            yield name, count_text(old), count_text(new)
+            yield name, count_text(old, _UNKNOWN), count_text(new, _UNKNOWN)
     old, new = (call.response.finish if call.response is not None else None for call in (first, second))
     if old != new:
-        yield "finish", old or UNKNOWN, new or UNKNOWN
+        yield "finish", old or _UNKNOWN, new or _UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.text import Span, Text
 
 from wiretape.model.call import ModelCall, Usage
-from wiretape.views.figures import duration, tokens
+from wiretape.model.wording import count_text, duration_text
 from wiretape.views.printable import clip, name, one_line
 
 SEPARATOR = "  "
@@ -100,7 +100,7 @@ def _parts(call: ModelCall, agent: str | None, width: int) -> Iterable[_Part]:
     if bad or not (asked and finish == "tool_calls"):  # the names of the tools show it
         yield _Part(finish, "red" if bad else "green", _FINISH, 9)
     if call.ended_at is not None:
-        yield _Part(duration(call.ended_at - call.at), "dim")
+        yield _Part(duration_text(call.ended_at - call.at), "dim")
 
 
 def _tokens(usage: Usage | None) -> _Part:
@@ -122,7 +122,7 @@ def usage_text(usage: Usage | None) -> str:
     if usage is None or (usage.input is None and usage.output is None):
         return "tokens unknown"
     cached = f" ({usage.cached:,} cached)" if usage.cached is not None else ""
-    return f"{tokens(usage.input)} in{cached} {tokens(usage.output)} out"
+    return f"{count_text(usage.input)} in{cached} {count_text(usage.output)} out"
 
 
 def ending(call: ModelCall) -> tuple[str, bool]:

@@ -5,15 +5,9 @@ from __future__ import annotations
 from rich.text import Text
 
 from wiretape.analyze.report import CostSum, UsageSum
-from wiretape.model.wording import plural
+from wiretape.model.wording import UNKNOWN, plural
 
-UNKNOWN = "?"
 BAR_WIDTH = 12
-
-
-def tokens(number: int | None) -> str:
-    """Format a token count for a table."""
-    return UNKNOWN if number is None else f"{number:,}"
 
 
 def short_sum(usage: UsageSum, field: str, calls: int) -> str:
@@ -71,21 +65,6 @@ def long_cost(cost: CostSum) -> str:
     unknown = f" + {plural(cost.unknown_calls, 'call')} unknown" if cost.unknown_calls else ""
     about = f" ({plural(cost.estimated_calls, 'call')} estimated)" if cost.estimated_calls else ""
     return f"{money(cost.usd)}{unknown}{about}"
-
-
-def duration(ms: int | None) -> str:
-    """Format a duration in at most eight characters."""
-    if ms is None:
-        return UNKNOWN
-    if ms < 1000:
-        return f"{ms} ms"
-    if ms < 59_950:
-        return f"{ms / 1000:.1f} s"
-    minutes, seconds = divmod(round(ms / 1000), 60)
-    if minutes < 60:
-        return f"{minutes}m {seconds:02d}s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h {minutes:02d}m"
 
 
 def size(number: int) -> str:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from wiretape.model.wording import clip, listed, numbered, plural
+import pytest
+
+from wiretape.model.wording import clip, count_text, duration_text, listed, numbered, plural
 
 
 def test_a_number_with_its_noun() -> None:
@@ -20,3 +22,28 @@ def test_a_long_list_is_cut() -> None:
     assert listed([1, 2, 3], 2) == "1, 2, …"
     assert numbered("call", [3]) == "call 3"
     assert numbered("call", [3, 4, 5], 2) == "calls 3, 4, …"
+
+
+def test_unknown_is_a_question_mark_and_zero_is_zero() -> None:
+    assert count_text(None) == "?"
+    assert count_text(0) == "0"
+    assert count_text(1234567) == "1,234,567"
+    assert count_text(None, "unknown") == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"),
+    [
+        (None, "?"),
+        (0, "0 ms"),
+        (999, "999 ms"),
+        (1000, "1.0 s"),
+        (59_949, "59.9 s"),
+        (59_950, "1m 00s"),
+        (61_000, "1m 01s"),
+        (3_599_999, "1h 00m"),
+        (7_260_000, "2h 01m"),
+    ],
+)
+def test_durations(ms: int | None, words: str) -> None:
+    assert duration_text(ms) == words

@@ -6,7 +6,6 @@ import pytest
 
 from wiretape.analyze.report import CostSum, UsageSum
 from wiretape.views.figures import (
-    duration,
     long_cost,
     long_sum,
     money,
@@ -14,14 +13,7 @@ from wiretape.views.figures import (
     short_cost,
     short_sum,
     size,
-    tokens,
 )
-
-
-def test_unknown_is_a_question_mark_and_zero_is_zero() -> None:
-    assert tokens(None) == "?"
-    assert tokens(0) == "0"
-    assert tokens(1234567) == "1,234,567"
 
 
 @pytest.mark.parametrize(
@@ -45,24 +37,6 @@ def test_sums_say_what_they_do_not_know(usage: UsageSum, short: str, long: str) 
 )
 def test_rates_are_not_rounded_into_none_or_all(rate: float | None, words: str) -> None:
     assert percent(rate) == words
-
-
-@pytest.mark.parametrize(
-    ("ms", "words"),
-    [
-        (None, "?"),
-        (0, "0 ms"),
-        (999, "999 ms"),
-        (1000, "1.0 s"),
-        (59_949, "59.9 s"),
-        (59_950, "1m 00s"),
-        (61_000, "1m 01s"),
-        (3_599_999, "1h 00m"),
-        (7_260_000, "2h 01m"),
-    ],
-)
-def test_durations(ms: int | None, words: str) -> None:
-    assert duration(ms) == words
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from wiretape.debug.outline import Key, Mark, Node
-from wiretape.views.figures import percent, tokens
+from wiretape.model.wording import count_text
+from wiretape.views.figures import percent
 from wiretape.views.printable import one_line
 
 _SIGNS: tuple[tuple[Mark, str, str], ...] = (
@@ -132,7 +133,7 @@ class OutlineTree(Tree[Node]):
         label.append(one_line(asks or (response.finish if response is not None and response.finish else node.label)))
         usage = call.usage
         if usage is not None and usage.input is not None:
-            label.append(f"  {tokens(usage.input)}", "dim")
+            label.append(f"  {count_text(usage.input)}", "dim")
             if usage.cached is not None and usage.input:
                 label.append(f" {percent(usage.cached / usage.input)}", "green" if usage.cached else "dim")
         return label

@@ -14,10 +14,11 @@ from wiretape.debug.expression.expression import UNKNOWN, evaluate
 from wiretape.debug.expression.names import found_by_jsonpath
 from wiretape.debug.expression.parsing import parse
 from wiretape.debug.expression.values import to_json
-from wiretape.debug.figures import count_cell, describe_stop, duration_text
+from wiretape.debug.figures import describe_stop
 from wiretape.debug.replies import Arrival, CommandReply, ListingRow, Sentence, Value, listing, reply, sentence
 from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
+from wiretape.model.wording import count_text, duration_text
 
 _PRINTS = "print usage, print request.messages[-1], print response.blocks[0], print $.request.messages[*].role"
 
@@ -253,7 +254,7 @@ def _row(debugger: DebuggerState, number: int, here: int) -> ListingRow:
     hit = "?" if cached is None or not total else f"{cached / total:.0%}"
     word = verdict.word.replace("_", " ") if verdict is not None else "unknown"
     below = (verdict.text,) if verdict is not None and number == here else ()
-    return ListingRow((str(number), count_cell(total), count_cell(cached), hit, word), here=number == here, below=below)
+    return ListingRow((str(number), count_text(total), count_text(cached), hit, word), here=number == here, below=below)
 
 
 COMMANDS = (

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from wiretape.debug.annotations import CallFinding
 from wiretape.debug.commands.live import live_program, pending_listing
-from wiretape.debug.figures import count_cell, describe_stop, duration_text, first_line
+from wiretape.debug.figures import describe_stop, first_line
 from wiretape.debug.outline import Mark
 from wiretape.debug.replies import Listing, ListingRow, Part, Sentence, listing
 from wiretape.debug.state import DebuggerState
 from wiretape.debug.timeline import StackFrame
 from wiretape.model.run import Step, ToolUse
-from wiretape.model.wording import listed, plural
+from wiretape.model.wording import count_text, duration_text, listed, plural
 
 _SIGNS: dict[Mark, str] = {"breakpoint": "b", "disabled": "b", "note": "n", "finding": "!", "error": "x"}
 
@@ -181,7 +181,7 @@ def _call_cells(debugger: DebuggerState, step: Step) -> Iterator[str]:
     depth = debugger.timeline.depth(call.number)
     yield "  " * max(0, depth - 1) + ("└ " if depth else "") + debugger.timeline.run.agents[step.agent].name
     for field in ("input", "cached", "output"):
-        yield count_cell(getattr(usage, field) if usage is not None else None)
+        yield count_text(getattr(usage, field) if usage is not None else None)
     yield duration_text(call.ended_at - call.at if call.ended_at is not None else None)
     yield outcome(step)
 

@@ -10,9 +10,8 @@ from rich.text import Text
 
 from wiretape.debug.detail import ContextEntry, ModelContext, Served
 from wiretape.debug.expression.values import messages_text
-from wiretape.model.wording import plural
+from wiretape.model.wording import count_text, plural
 from wiretape.views.blocks import message_view
-from wiretape.views.figures import tokens
 from wiretape.views.printable import clip, json_text, name, visible
 from wiretape.views.prose import Indented
 
@@ -92,7 +91,7 @@ def _legend(context: ModelContext) -> Text:
         legend.append("+", style="bold green").append(" new with this call   ")
     if context.cached is not None and context.input:
         legend.append(
-            f"({tokens(context.cached)} of {tokens(context.input)} input tokens were cached; "
+            f"({count_text(context.cached)} of {count_text(context.input)} input tokens were cached; "
             "which entries they cover is estimated from the lengths)"
         )
     else:

@@ -16,10 +16,10 @@ from wiretape.debug.expression.values import to_json
 from wiretape.debug.replies import Arrival
 from wiretape.model.call import Block, Message, Reasoning, ToolCall, ToolResult
 from wiretape.model.call import Text as TextBlock
-from wiretape.model.wording import plural
+from wiretape.model.wording import duration_text, plural
 from wiretape.views.blocks import message_view, pretty_arguments, shortened, tool_names
 from wiretape.views.call_line import ending
-from wiretape.views.figures import duration, percent, usage_bar
+from wiretape.views.figures import percent, usage_bar
 from wiretape.views.printable import clip, json_text, name, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
 from wiretape.views.show.call import error_words, ran_words, usage_sentence
@@ -121,7 +121,7 @@ def _finish(detail: Detail) -> Text:
     if call.tool_calls:
         said.append(" → ").append(one_line(", ".join(tool.name for tool in call.tool_calls)), style="magenta")
     if call.ended_at is not None:
-        said.append(f" · took {duration(call.ended_at - call.at)}", style="not red")
+        said.append(f" · took {duration_text(call.ended_at - call.at)}", style="not red")
     return said
 
 

@@ -9,8 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.analyze.cache.report import CacheBreak, CacheCall, CacheReport, Verdict
-from wiretape.model.wording import plural
-from wiretape.views.figures import UNKNOWN, money, percent, tokens
+from wiretape.model.wording import UNKNOWN, count_text, plural
+from wiretape.views.figures import money, percent
 from wiretape.views.printable import name, one_line, visible
 from wiretape.views.prose import labelled, sentence
 from wiretape.views.rows import TableColumn, fit, header_line, row_lines
@@ -84,10 +84,10 @@ def _row(one: CacheCall, most: int) -> list[Text]:
     return [
         Text(str(one.call), style="bold"),
         Text(name(one.agent)),
-        Text(tokens(one.input)),
-        Text(about + tokens(one.shared)),
-        Text((about if one.predicted else "") + tokens(one.predicted)),
-        Text(tokens(one.reported), style="dim" if one.reported is None else ""),
+        Text(count_text(one.input)),
+        Text(about + count_text(one.shared)),
+        Text((about if one.predicted else "") + count_text(one.predicted)),
+        Text(count_text(one.reported), style="dim" if one.reported is None else ""),
         bar(one, most),
     ]
 
@@ -183,11 +183,13 @@ class _CallView:
         about = "about " if one.estimate else ""
         facts = {
             "rules": name(one.rules),
-            "in": tokens(one.input),
-            "sent before": about + tokens(one.shared) + (f" (call {one.compared_with})" if one.compared_with else ""),
-            "predicted": (about if one.predicted else "") + tokens(one.predicted),
-            "reported": tokens(one.reported) + _rate(one),
-            "written": tokens(one.written),
+            "in": count_text(one.input),
+            "sent before": about
+            + count_text(one.shared)
+            + (f" (call {one.compared_with})" if one.compared_with else ""),
+            "predicted": (about if one.predicted else "") + count_text(one.predicted),
+            "reported": count_text(one.reported) + _rate(one),
+            "written": count_text(one.written),
         }
         for label, value in facts.items():
             yield from labelled(console, label, Text(value), width, label_width=13)

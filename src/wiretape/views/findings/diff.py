@@ -9,8 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.analyze.diff.report import CallSide, DiffReport, RunDifference, Sums, TurnPair
-from wiretape.model.wording import plural
-from wiretape.views.figures import duration, percent, short_cost, short_sum
+from wiretape.model.wording import duration_text, plural
+from wiretape.views.figures import percent, short_cost, short_sum
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import TableColumn, fit, header_line, row_lines
@@ -100,7 +100,7 @@ def _numbers(a: Sums | None, b: Sums | None, width: int) -> Iterator[Text]:
     rows.append(["hit rate", *("-" if side is None else percent(side.hit_rate) for side in (a, b)), change])
     if any(side is not None and side.cost.usd is not None for side in (a, b)):
         rows.append(["cost", *("-" if side is None else short_cost(side.cost) for side in (a, b)), ""])
-    rows.append(["time", *("-" if side is None else duration(side.wall_ms) for side in (a, b)), ""])
+    rows.append(["time", *("-" if side is None else duration_text(side.wall_ms) for side in (a, b)), ""])
     sides = [TableColumn(title, right=True, flexible=True, least=6) for title in ("A", "B", "B-A")]
     columns = [TableColumn(""), *sides]
     cells = [[Text("  " + row[0], style="dim"), *map(Text, row[1:3]), Text(row[3], style="bold")] for row in rows]

@@ -10,10 +10,9 @@ from rich.text import Text
 
 from wiretape.model.call import CallError, CallResponse, ModelCall, ToolSpec, Usage
 from wiretape.model.run import Run, Step, ToolUse
-from wiretape.model.wording import plural
+from wiretape.model.wording import count_text, duration_text, plural
 from wiretape.views.blocks import message_view, tool_names
 from wiretape.views.call_line import ending
-from wiretape.views.figures import duration, tokens
 from wiretape.views.printable import clip, json_text, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
 
@@ -95,19 +94,19 @@ def usage_sentence(usage: Usage | None) -> str:
     """Return the token counts of a call; unknown ones are `?`."""
     if usage is None:
         return "unknown: the wire gives no usage"
-    said = [f"{tokens(usage.input)} in", f"{tokens(usage.cached)} cached"]
+    said = [f"{count_text(usage.input)} in", f"{count_text(usage.cached)} cached"]
     if usage.cache_write is not None:
-        said.append(f"{tokens(usage.cache_write)} written to the cache")
-    said += [f"{tokens(usage.output)} out", f"{tokens(usage.reasoning)} reasoning"]
+        said.append(f"{count_text(usage.cache_write)} written to the cache")
+    said += [f"{count_text(usage.output)} out", f"{count_text(usage.reasoning)} reasoning"]
     return ", ".join(said) + ("" if usage.consistent else "; these counts contradict each other")
 
 
 def timing(call: ModelCall, response: CallResponse | None) -> str:
     """Return the start, the time to the first token, and the duration."""
-    said = [f"started at {duration(call.at)}"]
+    said = [f"started at {duration_text(call.at)}"]
     if response is not None and response.first_token_at is not None:
-        said.append(f"first token after {duration(response.first_token_at - call.at)}")
-    said.append(f"took {duration(call.ended_at - call.at)}" if call.ended_at is not None else "not ended")
+        said.append(f"first token after {duration_text(response.first_token_at - call.at)}")
+    said.append(f"took {duration_text(call.ended_at - call.at)}" if call.ended_at is not None else "not ended")
     return ", ".join(said) + (", streamed" if response is not None and response.streamed else "")
 
 
@@ -115,7 +114,7 @@ def error_words(error: CallError) -> str:
     """Return the provider's error on one line."""
     name = " ".join(part for part in (error.type, error.code) if part)
     said = f"{name}: {error.message}" if name else error.message
-    retry = f"; retry after {duration(error.retry_after_ms)}" if error.retry_after_ms is not None else ""
+    retry = f"; retry after {duration_text(error.retry_after_ms)}" if error.retry_after_ms is not None else ""
     phase = "" if error.phase == "before_stream" else f" ({error.phase.replace('_', ' ')})"
     return one_line(said + phase + retry)
 
@@ -156,7 +155,7 @@ def _request(step: Step, full: bool) -> Iterator[RenderableType]:
 
 def ran_words(use: ToolUse) -> str:
     """Return the exchange on which a tool ran, and its duration at the server."""
-    return f"ran on x{use.exchange}, " + (duration(use.ran_ms) if use.ran_ms is not None else "not answered")
+    return f"ran on x{use.exchange}, " + (duration_text(use.ran_ms) if use.ran_ms is not None else "not answered")
 
 
 def _response(call: ModelCall, run: Run, full: bool) -> Iterator[RenderableType]:

@@ -9,9 +9,9 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.model.http import Body, BytesBody, Exchange, Headers, JsonBody, StreamBody, TextBody, body_bytes
-from wiretape.model.wording import plural
+from wiretape.model.wording import duration_text, plural
 from wiretape.views.blocks import shortened
-from wiretape.views.figures import duration, size
+from wiretape.views.figures import size
 from wiretape.views.printable import clip, json_text, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
 from wiretape.wire.mcp.traffic import describe_mcp
@@ -45,7 +45,7 @@ class _ExchangeView:
             shown = exchange.messages if self.full else exchange.messages[:MOST_MESSAGES]
             for message in shown:
                 arrow = "→" if message.sender == "client" else "←"
-                head = f"{arrow} {duration(message.at):>8}  "
+                head = f"{arrow} {duration_text(message.at):>8}  "
                 words = body_text(message.body)
                 yield Text(head + (visible(words) if self.full else clip(words, options.max_width - len(head))))
             if len(shown) < len(exchange.messages):
@@ -74,7 +74,7 @@ def exchange_words(exchange: Exchange) -> str:
     if exchange.messages:
         said.append(plural(len(exchange.messages), "message"))
     if exchange.ended_at is not None:
-        said.append(duration(exchange.ended_at - exchange.at))
+        said.append(duration_text(exchange.ended_at - exchange.at))
     if exchange.ended != "complete":
         said.append(exchange.ended.replace("_", " ") if exchange.ended is not None else "still open")
     if exchange.close is not None:

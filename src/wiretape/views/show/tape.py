@@ -10,10 +10,9 @@ from rich.text import Text
 
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run, Step
-from wiretape.model.wording import plural
+from wiretape.model.wording import UNKNOWN, count_text, duration_text, plural
 from wiretape.tape.format.documents import Header
 from wiretape.views.call_line import ending
-from wiretape.views.figures import UNKNOWN, duration, tokens
 from wiretape.views.printable import clip, name, one_line
 from wiretape.views.prose import labelled, sentence
 from wiretape.views.rows import Fit, TableColumn, fit, header_line, row_lines
@@ -123,18 +122,18 @@ def _call_row(step: Step, agents: dict[int, str], side: bool) -> list[Text]:
     return [
         Text(f"x{call.exchange}", style="dim"),
         Text(str(call.number), style="bold"),
-        Text(duration(call.at)),
+        Text(duration_text(call.at)),
         Text("(side call)" if side else name(agents.get(step.agent, UNKNOWN)), style="dim" if side else ""),
         Text(name(call.model or UNKNOWN)),
-        Text(tokens(usage.input if usage else None)),
-        Text(tokens(usage.output if usage else None)),
+        Text(count_text(usage.input if usage else None)),
+        Text(count_text(usage.output if usage else None)),
         Text(finish, style="red" if bad else ""),
     ]
 
 
 def _other_cells(exchange: Exchange) -> list[Text]:
     """Return the cells of an exchange that is not a model call."""
-    cells = [Text(f"x{exchange.number}"), Text(), Text(duration(exchange.at))]
+    cells = [Text(f"x{exchange.number}"), Text(), Text(duration_text(exchange.at))]
     return cells + [Text()] * (len(COLUMNS) - len(cells))
 
 

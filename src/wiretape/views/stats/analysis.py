@@ -10,8 +10,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.analyze.report import StatsReport, TurnReport
-from wiretape.model.wording import plural
-from wiretape.views.figures import duration, percent, short_cost, short_sum
+from wiretape.model.wording import duration_text, plural
+from wiretape.views.figures import percent, short_cost, short_sum
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import Indented, labelled, sentence
 from wiretape.views.stats.agents import between
@@ -58,7 +58,7 @@ def _turn(turn: TurnReport, table: StepTable, width: int) -> Iterator[Text | Ind
     words = clip(turn.user, width - len(label)) or "(no text)"
     yield Text.assemble((label, "bold"), (words, "bold cyan"))
     facts = [plural(turn.calls, "call"), plural(turn.tool_calls, "tool call"), plural(turn.agents, "agent")]
-    facts += [duration(turn.wall_ms)] if turn.wall_ms is not None else []
+    facts += [duration_text(turn.wall_ms)] if turn.wall_ms is not None else []
     facts += [short_cost(turn.cost)] if turn.cost.usd is not None else []
     yield sentence(" · ".join(facts))
     sums = [f"{title} {short_sum(turn.usage, field, turn.calls)}" for title, field in SUMMED]
@@ -74,7 +74,7 @@ def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
     calls = plural(report.calls, "call") + (f" ({others})" if others else "")
     facts = [plural(len(report.turns), "turn"), calls, plural(report.tool_calls, "tool call")]
     facts += [plural(report.agents, "agent")]
-    facts += [duration(report.wall_ms)] if report.wall_ms is not None else []
+    facts += [duration_text(report.wall_ms)] if report.wall_ms is not None else []
     yield from labelled(console, "Total", Text(" · ".join(facts)), width)
     partly = report.hit_rate is not None and report.usage.unknown.get("cached")
     # With unknown numbers, the rate is not the quotient of the sums.

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from wiretape.analyze.report import AgentReport, GroupReport, StatsReport
 from wiretape.analyze.totals import TotalsReport
-from wiretape.model.wording import plural
-from wiretape.views.figures import UNKNOWN, long_cost, long_sum, money, percent, short_cost, short_sum
+from wiretape.model.wording import UNKNOWN, plural
+from wiretape.views.figures import long_cost, long_sum, money, percent, short_cost, short_sum
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import TableColumn, fit, header_line, row_lines

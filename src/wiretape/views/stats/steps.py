@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from wiretape.analyze.report import CallReport, StatsReport, ToolRunReport, UsageSum
-from wiretape.views.figures import BAR_WIDTH, UNKNOWN, duration, short_cost, tokens, usage_bar
+from wiretape.model.wording import UNKNOWN, count_text, duration_text
+from wiretape.views.figures import BAR_WIDTH, short_cost, usage_bar
 from wiretape.views.printable import name, one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import TableColumn, fit, header_line, row_lines
@@ -59,12 +60,12 @@ class StepTable:
         usage = step.usage or NO_USAGE
         if not self._stacked:
             numbers = (usage.input, usage.cached, usage.output, usage.reasoning)
-            cells += [Text(tokens(n), style="dim" if n is None else "") for n in numbers]
+            cells += [Text(count_text(n), style="dim" if n is None else "") for n in numbers]
         if self._wide:
             cells.append(usage_bar(usage.input, usage.cached, self._most))
             cells += [Text(short_cost(step.cost).removesuffix(" +1?"))] if self._cost else []
-            cells += [Text(duration(step.first_token_ms))] if self._first_token else []
-        return [*cells, Text(duration(step.duration_ms))]
+            cells += [Text(duration_text(step.first_token_ms))] if self._first_token else []
+        return [*cells, Text(duration_text(step.duration_ms))]
 
     def lines(self, steps: Sequence[CallReport]) -> Iterator[Text]:
         """Yield a header, and for each call its numbers, its cause and its end."""
@@ -83,7 +84,7 @@ class StepTable:
         if step.tool_calls:
             ending.append(" → ").append(one_line(", ".join(step.tool_calls)), style="magenta")
         if step.first_token_ms is not None and not self._wide:
-            ending.append(f" · first token after {duration(step.first_token_ms)}", style="dim")
+            ending.append(f" · first token after {duration_text(step.first_token_ms)}", style="dim")
         return ending
 
     def _say(self, label: str, said: Text) -> Iterator[Text]:
@@ -91,7 +92,7 @@ class StepTable:
 
 
 def _run_words(ran: ToolRunReport) -> str:
-    took = duration(ran.ms) if ran.ms is not None else "not answered"
+    took = duration_text(ran.ms) if ran.ms is not None else "not answered"
     return f"{ran.tool} on x{ran.exchange} ({took})"
 
 
@@ -100,7 +101,7 @@ def usage_words(usage: UsageSum | None) -> str:
     if usage is None:
         return "unknown"
     numbers = {"in": usage.input, "cached": usage.cached, "out": usage.output, "reasoning": usage.reasoning}
-    return ", ".join(f"{name} {tokens(number)}" for name, number in numbers.items())
+    return ", ".join(f"{name} {count_text(number)}" for name, number in numbers.items())
 
 
 def agent_cell(agent: str, depth: int) -> Text:

@@ -9,8 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.analyze.tool_costs import ToolCost, ToolReport
-from wiretape.model.wording import numbered, plural
-from wiretape.views.figures import UNKNOWN, tokens
+from wiretape.model.wording import UNKNOWN, count_text, numbered, plural
 from wiretape.views.printable import name
 from wiretape.views.prose import labelled, sentence
 from wiretape.views.rows import TableColumn, fit, header_line, row_lines
@@ -65,7 +64,7 @@ def _row(one: ToolCost) -> list[Text]:
 
 
 def _about(number: int | None, measured: bool) -> str:
-    return tokens(number) if measured or number is None else f"~{number:,}"
+    return count_text(number) if measured or number is None else f"~{number:,}"
 
 
 def _guessed(one: ToolCost) -> bool:
