@@ -11,14 +11,13 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import merge
 
-import orjson
-
 from wiretape.compare.canonical import canonical, has_placeholder, same
 from wiretape.compare.difference import Difference, Tier, differences
 from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import loose
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import parsed
 from wiretape.model.run import Run, ToolUse
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, is_tool_exchange, tool_answer_of, tool_call_of
 from wiretape.wire.mcp.traffic import served_tool_calls
@@ -56,14 +55,6 @@ class ToolNotFound:
     nearest: RecordedToolResult | None = None
     differences: tuple[Difference, ...] = ()
     played: bool = False
-
-
-def parsed_arguments(text: str) -> Json:
-    """A model's arguments as JSON; the text itself if it is not JSON."""
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return text
 
 
 class ToolResults:
@@ -150,7 +141,7 @@ def results_in_requests(
     return [
         RecordedToolResult(
             name=use.call.name,
-            arguments=parsed_arguments(use.call.arguments),
+            arguments=parsed(use.call.arguments),
             text=use.result.text,
             parts=use.result.parts,
             is_error=use.result.is_error,

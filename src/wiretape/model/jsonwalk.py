@@ -84,6 +84,14 @@ class _Open:
         self.made[place] = part
 
 
+def parsed(text: str) -> Json:
+    """The text parsed as JSON; the text itself if it is not JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
 def text_of(value: Json) -> str:
     """Compact JSON of any value, also of values that orjson refuses."""
     try:

@@ -17,10 +17,10 @@ from wiretape.compare.canonical import canonical
 from wiretape.compare.difference import Difference, Tier
 from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import loose
-from wiretape.compare.tool_results import parsed_arguments
 from wiretape.model.call import ModelCall, ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, JsonBody, Response
 from wiretape.model.jsonvalue import JsonObject
+from wiretape.model.jsonwalk import parsed
 from wiretape.model.run import Run
 from wiretape.model.wording import clip
 from wiretape.rerun.comparison import RequestComparer, RequestComparison, with_program_choices
@@ -356,7 +356,7 @@ class Rerun:
         return "" if same else "the model called tools with other arguments"
 
     def _same_arguments(self, one: ToolCall, other: ToolCall) -> bool:
-        a, b = loose(parsed_arguments(one.arguments)), loose(parsed_arguments(other.arguments))
+        a, b = loose(parsed(one.arguments)), loose(parsed(other.arguments))
         return bool(a == b or self._masker.value(a) == self._masker.value(b))
 
     # -- outcomes -------------------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from wiretape.compare.mask import Masker
-from wiretape.compare.tool_results import ToolMatch, ToolResults, parsed_arguments, results_in_requests
+from wiretape.compare.tool_results import ToolMatch, ToolResults, results_in_requests
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.model.jsonwalk import rebuilt, strings
+from wiretape.model.jsonwalk import parsed, rebuilt, strings
 from wiretape.model.run import Run, ToolUse
 from wiretape.rerun.next_request.base import value_at, with_value_at
 from wiretape.rerun.plan import RecordedCall, RequestBasis, new_results
@@ -66,7 +66,7 @@ class ToolResultSource:
             child = next(c for c in reversed(self._calls) if c.step.agent == use.agent)
             text = _with_final_text(use.result.text, child, self.final_texts[use.agent])
             return replace(use.result, id=call.id, name=use.result.name, text=text, kind=call.kind)
-        found = self._known_results.take(call.name, parsed_arguments(call.arguments), repeat=True)
+        found = self._known_results.take(call.name, parsed(call.arguments), repeat=True)
         if not isinstance(found, ToolMatch):
             return None
         known = found.result
@@ -100,7 +100,7 @@ def task_of(call: RecordedCall, run: Run, calls: Mapping[int, RecordedCall]) -> 
     if use is None or call.basis is None or call.step.cause.kind != "subagent" or use.call_number not in calls:
         return None
     sent = "\n".join(strings(_history(call.basis)))
-    arguments = strings(parsed_arguments(use.call.arguments))
+    arguments = strings(parsed(use.call.arguments))
     texts = tuple(text for text in arguments if len(text) >= _MIN_TASK_CHARS and text in sent)
     position = next((n for n, one in enumerate(calls[use.call_number].uses) if one.index == use.index), None)
     return SubagentTask(use, position, texts) if texts and position is not None else None
@@ -108,7 +108,7 @@ def task_of(call: RecordedCall, run: Run, calls: Mapping[int, RecordedCall]) -> 
 
 def with_task(basis: RequestBasis, task: SubagentTask, call: ToolCall) -> JsonObject:
     """Return a subagent's first request with the task of this run's tool call."""
-    ours = dict(_text_pairs(parsed_arguments(task.use.call.arguments), parsed_arguments(call.arguments)))
+    ours = dict(_text_pairs(parsed(task.use.call.arguments), parsed(call.arguments)))
     changed = {text: ours[text] for text in task.texts if ours.get(text, text) != text}
     if not changed:
         return basis.body

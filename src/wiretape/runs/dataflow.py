@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-import orjson
-
 from wiretape.model import jsonwalk
 from wiretape.model.jsonvalue import Json
 from wiretape.runs.content_keys import canonical
@@ -24,17 +22,9 @@ def strings(value: Json) -> Iterator[str]:
     return (said for text in jsonwalk.strings(value) if (said := text.strip()))
 
 
-def parsed(text: str) -> Json:
-    """The text parsed as JSON; the text itself if it is not JSON."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-
-
 def carried(text: str) -> tuple[str, ...]:
     """The texts in a tool's arguments or result: the whole, and every string inside if it is JSON."""
-    return tuple(dict.fromkeys((text.strip(), *strings(parsed(text)))))
+    return tuple(dict.fromkeys((text.strip(), *strings(jsonwalk.parsed(text)))))
 
 
 def overlap(value: str, text: str) -> int:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wiretape.compare.tool_results import parsed_arguments
 from wiretape.errors import UsageError
 from wiretape.model.call import ToolCall, ToolResult
+from wiretape.model.jsonwalk import parsed
 
 __all__ = ["ToolFile", "result_text"]
 
@@ -30,7 +30,7 @@ class ToolFile:
         function = self._functions.get(call.name)
         if function is None:
             return None
-        arguments = parsed_arguments(call.arguments)
+        arguments = parsed(call.arguments)
         if not isinstance(arguments, dict):
             return ToolResult(call.id, call.name, f"the arguments are not a JSON object: {call.arguments}", True)
         try:

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final
 
-import orjson
-
 from wiretape.compare.canonical import canonical, has_placeholder
 from wiretape.compare.difference import Difference, Tier, differences
 from wiretape.compare.mask import Masker
@@ -30,7 +28,7 @@ from wiretape.matching.values import Answer, Injected, Miss, MissReason, Outcome
 from wiretape.model.faults import ErrorStatus
 from wiretape.model.http import BytesBody, Headers, Response, StreamBody, WsMessage, body_bytes
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.model.jsonwalk import rebuilt
+from wiretape.model.jsonwalk import parsed, rebuilt
 from wiretape.wire.base import Volatile
 
 _NOTHING: Final = Volatile()
@@ -347,10 +345,7 @@ def value_of(data: str | bytes) -> Json:
     """A message as JSON: parsed if it is JSON text; bytes as `{"bytes": …}`."""
     if isinstance(data, bytes):
         return {"bytes": data.decode("utf-8", "surrogateescape")}
-    try:
-        return orjson.loads(data)
-    except ValueError:
-        return data
+    return parsed(data)
 
 
 def core(value: Json, volatile: Volatile, masker: Masker) -> bytes:

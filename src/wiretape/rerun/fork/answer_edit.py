@@ -21,6 +21,7 @@ from wiretape.model.call import Message, ModelCall, Reasoning, Text, ToolCall, U
 from wiretape.model.framing import framer_for, list_framer_for
 from wiretape.model.http import Body, BytesBody, Exchange, JsonBody, StreamBody, TextBody, body_bytes
 from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import parsed
 from wiretape.model.stream_text import Channels
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import default_registry
@@ -42,7 +43,7 @@ def answer_values(messages: Sequence[Message]) -> list[dict[str, Any]]:
                 case Reasoning(text=text) if text:
                     found.append({"reasoning": text})
                 case ToolCall():
-                    found.append({"tool": block.name, "arguments": _parsed(block.arguments)})
+                    found.append({"tool": block.name, "arguments": parsed(block.arguments)})
                 case _:
                     pass
     return found
@@ -75,14 +76,6 @@ def _answer(exchange: Exchange) -> tuple[Message, ...]:
     return calls[0].response.messages
 
 
-def _parsed(arguments: str) -> Json:
-    """Return arguments as JSON, or the string if it is not JSON."""
-    try:
-        return orjson.loads(arguments)
-    except orjson.JSONDecodeError:
-        return arguments
-
-
 @dataclass(frozen=True, slots=True)
 class _ValueEdit:
     """One value of the answer before and after the edit. Arguments are a string or an object on the wire."""
@@ -99,7 +92,7 @@ class _ValueEdit:
         """Return the new text, or None if `text` is not this value."""
         if not self.arguments:
             return str(self.new) if text == self.old else None
-        if not text or text[0] not in "{[" or canonical(_parsed(text)) != canonical(self.old):
+        if not text or text[0] not in "{[" or canonical(parsed(text)) != canonical(self.old):
             return None
         if self.unchanged:
             return text  # keeps its spelling

@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 from wiretape.compare.canonical import canonical
 from wiretape.compare.json_paths import with_value
-from wiretape.compare.tool_results import parsed_arguments
 from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall, Text, ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, Response
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.jsonwalk import parsed
 from wiretape.model.run import ToolUse
 from wiretape.rerun.fork.answer_edit import edit_answer, with_body_text
 from wiretape.rerun.fork.sockets_as_http import sockets_as_http
@@ -206,7 +206,7 @@ def _changed_calls(forked: RecordedCall, edited: Exchange) -> list[ToolCall]:
 
 
 def _name_and_arguments(call: ToolCall) -> Json:
-    return [call.name, parsed_arguments(call.arguments)]
+    return [call.name, parsed(call.arguments)]
 
 
 def _tool_use(forked: RecordedCall, index: int) -> ToolUse:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 import orjson
 
 from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import parsed
 from wiretape.runs.agents.assigner import AgentDraft
 from wiretape.runs.caller_headers import Identity
-from wiretape.runs.dataflow import TOKEN, parsed, strings
+from wiretape.runs.dataflow import TOKEN, strings
 
 # An id in a tool result: `started subagent 5b1c…`, `agentId: a93c…`, `"task_name": "/root/survey"`.
 _GIVEN = re.compile(r"(?:id|name|agent|task|session|thread)\b[\"'\s:=>]*([\w./#-]*[\d/][\w./#-]*)", re.IGNORECASE)
