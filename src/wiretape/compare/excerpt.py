@@ -8,6 +8,7 @@ from wiretape.compare.difference import Absent, Difference
 from wiretape.model.common_prefix import common_prefix
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
+from wiretape.model.wording import window
 from wiretape.tape.redaction import PLACEHOLDER
 
 RECORDED = "recorded  "  # labels of the two values in messages
@@ -26,7 +27,7 @@ def excerpts(difference: Difference, width: int = 100) -> tuple[str, str]:
         return recorded, live
     common = common_prefix(recorded, live)
     start = max(0, common - width // 3)
-    return _window(recorded, start, width), _window(live, start, width)
+    return window(recorded, start, width), window(live, start, width)
 
 
 def covered(recorded: str, live: str) -> str:
@@ -62,10 +63,3 @@ def spelled(value: Json | Absent) -> str:
         return "(nothing)"
     text = value if isinstance(value, str) else text_of(value)
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-
-
-def _window(text: str, start: int, width: int) -> str:
-    before = "…" if start else ""
-    room = width - len(before)
-    shown = text[start : start + room]
-    return f"{before}{shown[:-1]}…" if len(text) > start + room else f"{before}{shown}"

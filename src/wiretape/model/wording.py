@@ -17,6 +17,12 @@ def clip(text: str, size: int) -> str:
     return text if len(text) <= size else text[: size - 1] + "…"
 
 
+def window(text: str, start: int, width: int) -> str:
+    """The text from `start` on, in at most `width` characters, with `…` at each end that was cut."""
+    before = "…" if start else ""
+    return before + clip(text[start : start + width + 1], width - len(before))
+
+
 def listed(items: Sequence[object], most: int | None = None) -> str:
     """`1, 2, 3`; with more than `most` items `1, 2, …`."""
     shown = ", ".join(map(str, items[:most]))

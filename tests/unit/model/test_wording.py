@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.model.wording import clip, count_text, duration_text, listed, numbered, plural
+from wiretape.model.wording import clip, count_text, duration_text, listed, numbered, plural, window
 
 
 def test_a_number_with_its_noun() -> None:
@@ -15,6 +15,13 @@ def test_a_number_with_its_noun() -> None:
 def test_a_clipped_text_is_no_longer_than_asked() -> None:
     assert clip("abcdef", 6) == "abcdef"
     assert clip("abcdefg", 6) == "abcde…"
+
+
+def test_a_window_has_an_ellipsis_at_each_end_that_was_cut() -> None:
+    assert window("abcdef", 0, 6) == "abcdef"
+    assert window("abcdefg", 0, 6) == "abcde…"
+    assert window("abcdefg", 2, 6) == "…cdefg"
+    assert window("abcdefgh", 2, 6) == "…cdef…"
 
 
 def test_a_long_list_is_cut() -> None:

@@ -27,6 +27,7 @@ from wiretape.model.call import (
 from wiretape.model.common_prefix import common_prefix
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.run import Step
+from wiretape.model.wording import window
 from wiretape.runs.agent_identity import system_of
 from wiretape.wire.base import Volatile
 
@@ -319,8 +320,7 @@ def _shown(a: str, b: str, one: str, other: str) -> tuple[str, str]:
     if len(a) <= _SHORT and len(b) <= _SHORT:
         return a, b
     start = max(0, common_prefix(one, other) - _BEFORE)
-    lead = "…" if start else ""
-    return lead + one[start : start + _SHORT], lead + other[start : start + _SHORT]
+    return window(one, start, _SHORT), window(other, start, _SHORT)
 
 
 def _json(text: str) -> Any:

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.debug.difference import CallComparison, CallDifference
-from wiretape.model.wording import plural
+from wiretape.model.wording import plural, window
 from wiretape.views.debug.place import brief_text
 from wiretape.views.printable import one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
@@ -69,5 +69,4 @@ def _change(console: Console, width: int, change: CallDifference) -> Iterator[Re
 def _around(text: str | None, start: int) -> str:
     if text is None:
         return "(nothing)"
-    part = one_line(text[start : start + _AROUND])
-    return ("…" if start else "") + part + ("…" if len(text) > start + _AROUND else "")
+    return one_line(window(text, start, _AROUND))

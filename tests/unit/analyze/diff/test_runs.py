@@ -81,6 +81,13 @@ def test_a_tool_that_answered_differently_is_told_with_both_results() -> None:
     assert (found.call_a, found.path, found.a, found.b) == (2, "messages[3].content", "18 degrees", "21 degrees")
 
 
+def test_long_texts_are_cut_with_an_ellipsis_at_each_cut_end() -> None:
+    start, end = "rain " * 20, " wind" * 60
+    found = first(loop(said=f"{start}sun{end}"), loop(said=f"{start}fog"))
+    assert found.a == "…" + ("rain " * 8 + "sun" + end)[:158] + "…"
+    assert found.b == "…" + "rain " * 8 + "fog"
+
+
 def test_results_that_are_json_are_compared_member_by_member() -> None:
     found = first(
         loop(said='{"at": "15:05:30", "sky": {"rain": 1}}'), loop(said='{"sky": {"rain": 2}, "at": "09:00:00"}')
