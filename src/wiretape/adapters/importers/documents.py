@@ -84,11 +84,20 @@ def _plain(loader: Any, tag: str, node: Any) -> Any:
     """Return the plain value behind an unknown tag."""
     match node.id:
         case "mapping":
-            return loader.construct_mapping(node, deep=True)
+            value = loader.construct_mapping(node, deep=True)
+            return _text_of(tag, value.get("args")) or value
         case "sequence":
-            return loader.construct_sequence(node, deep=True)
+            values = loader.construct_sequence(node, deep=True)
+            return _text_of(tag, values) or values
         case _:
             return loader.construct_scalar(node)
+
+
+def _text_of(tag: str, values: Any) -> str | None:
+    """Return the text of an object whose class is a subclass of str, such as aiohttp's names of headers."""
+    if "python/object/" in tag and isinstance(values, list) and len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return None
 
 
 def unfolded(value: Any, seen: dict[int, int]) -> int:

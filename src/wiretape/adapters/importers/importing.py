@@ -28,6 +28,8 @@ IMPORTERS: dict[str, str] = {
     "go-vcr": "wiretape.adapters.importers.go_vcr",
     "ruby-vcr": "wiretape.adapters.importers.ruby_vcr",
     "har": "wiretape.adapters.importers.har",
+    "nock": "wiretape.adapters.importers.nock",
+    "wiremock": "wiretape.adapters.importers.wiremock",
     "mitm": "wiretape.adapters.importers.mitm_flows",
     "jsonl": "wiretape.adapters.importers.trace_jsonl",
     "body": "wiretape.adapters.importers.bare_body",
@@ -37,7 +39,8 @@ UNKNOWN = "is not a recording in a known format"
 _FLOWS = re.compile(rb"\d{1,12}:\d+:")  # netstrings in a netstring
 _TAPE = re.compile(rb'\s*\{\s*"wiretape"\s*:')
 _JSON_START = re.compile(rb"\s*[{\[]")
-_CASSETTE = re.compile(rb"(?m)^(?:interactions|http_interactions|log|- request|-\s+!)\b")  # YAML of a known container
+# YAML of a known container
+_CASSETTE = re.compile(rb"(?m)^(?:interactions|http_interactions|log|requests?|mappings|- request|-\s+!)\b")
 _LOOK = 20  # lines
 _STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
 
@@ -185,7 +188,7 @@ def _container_of_lines(lines: list[Json]) -> str:
 
 
 def _container_of_document(document: Json) -> str:
-    from wiretape.adapters.importers import go_vcr, har, ruby_vcr, vcr
+    from wiretape.adapters.importers import go_vcr, har, nock, ruby_vcr, vcr, wiremock
 
     if har.claims(document):
         return "har"
@@ -193,6 +196,10 @@ def _container_of_document(document: Json) -> str:
         return "ruby-vcr"
     if go_vcr.claims(document):
         return "go-vcr"
+    if nock.claims(document):
+        return "nock"
+    if wiremock.claims(document):
+        return "wiremock"
     if isinstance(document, dict) and vcr.claims(document):
         return "vcr"
     if isinstance(document, list) and document and all(_is_trace(entry) for entry in document):

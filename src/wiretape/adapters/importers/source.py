@@ -12,11 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from wiretape.adapters.importers.bodies import cut_short
 from wiretape.adapters.importers.documents import ImportRefused, parse_json, parse_yaml
-from wiretape.model.http import Exchange
+from wiretape.model.http import Exchange, Headers
 from wiretape.model.jsonvalue import Json
+from wiretape.tape.format.codings import CodingError, TooLarge, decode, decoder_for
 
 _HEAD = 4096
+_GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -63,9 +66,16 @@ class Source:
         self._data = data
         self._path = path
         self._document: Json = None
+        self._is_decoded = False
 
     def open(self) -> BinaryIO:
-        """Open the file, to read it in pieces."""
+        """Open the file, to read it in pieces. A file in gzip is decoded as a whole. Raises ImportRefused."""
+        if not self._is_decoded:
+            self._is_decoded = True
+            with self.open() as file:
+                packed = file.read() if file.read(2) == _GZIP else b""
+            if packed:
+                self._data, self._path = _unpacked(_GZIP + packed), None
         return self._path.open("rb") if self._path is not None else io.BytesIO(self._data or b"")
 
     @cached_property
@@ -82,7 +92,7 @@ class Source:
 
     @property
     def data(self) -> bytes:
-        if self._data is None:
+        if self._data is None or not self._is_decoded:
             with self.open() as file:
                 self._data = file.read()
         return self._data
@@ -100,6 +110,19 @@ class Source:
             is_json = self.head.lstrip()[:1] in (b"{", b"[")
             self._document = parse_json(self.data) if is_json else parse_yaml(self.data)
         return self._document
+
+
+def _unpacked(data: bytes) -> bytes:
+    decoder = decoder_for("gzip")
+    assert decoder is not None
+    if cut_short(data, Headers()):
+        raise ImportRefused("is gzip that breaks off")
+    try:
+        return decode(decoder, data)
+    except TooLarge as error:
+        raise ImportRefused(f"is refused: {error}") from None
+    except CodingError as error:
+        raise ImportRefused(f"is corrupt gzip: {error}") from None
 
 
 def each(

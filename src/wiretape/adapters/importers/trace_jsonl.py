@@ -27,7 +27,7 @@ from wiretape.adapters.importers.bodies import (
 from wiretape.adapters.importers.documents import ImportRefused, parse_json
 from wiretape.adapters.importers.source import ImportedExchange, ParsedEntry, RefusedEntry, Source, one
 from wiretape.adapters.importers.vcr import UNKNOWN_URL
-from wiretape.model.http import Body, Ended, Exchange, Headers, Request, Response
+from wiretape.model.http import Body, Ended, Exchange, Headers, Request, Response, TextBody, WsMessage
 from wiretape.model.jsonvalue import JsonObject
 
 NAME = "jsonl"
@@ -81,13 +81,37 @@ def _recorded(entry: Any) -> ParsedEntry:
     asked, answered = entry["request"], entry.get("response")
     if asked is None:
         raise ImportRefused("has no request")
+    answered = _unwrapped(answered)
     times = _Times(entry, asked, answered)
     request = _request(entry, asked)
+    if isinstance(answered, dict) and isinstance(answered.get("ws_events"), list):
+        return ParsedEntry(_websocket(request, answered["ws_events"], times.length), times.start)
     if answered is None:
         return ParsedEntry(Exchange(0, 0, request, None, Ended.RECORDER_STOPPED, times.length), times.start)
     response, ended = _response(answered)
     response = Response(response.status, response.headers, times.length, response.body)
     return ParsedEntry(Exchange(0, 0, request, response, ended, times.length), times.start)
+
+
+def _unwrapped(value: Any) -> Any:
+    """Return a value without the wrappers `{__type__, __data__}` of objects of an SDK (Llama Stack)."""
+    if isinstance(value, list):
+        return [_unwrapped(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if "__data__" in value and value.keys() <= {"__type__", "__data__"}:
+        return _unwrapped(value["__data__"])
+    return {name: _unwrapped(one) for name, one in value.items()}
+
+
+def _websocket(request: Request, events: list[Any], length: int) -> Exchange:
+    """Make a WebSocket of its first message and the events of the server (claude-tap). Their times are unknown."""
+    handshake = Request("GET", request.url, Headers([*request.headers.pairs(), ("upgrade", "websocket")]))
+    sent = [request.body] if request.body is not None else []
+    received = [TextBody(event) if isinstance(event, str) else value_body(event) for event in events]
+    messages = [WsMessage(0, "client", body) for body in sent]
+    messages += [WsMessage(length, "server", body) for body in received if body is not None]
+    return Exchange(0, 0, handshake, Response(101), Ended.COMPLETE, length, tuple(messages))
 
 
 # -- request -----------------------------------------------------------------------------------------------------

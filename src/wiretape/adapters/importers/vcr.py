@@ -6,6 +6,7 @@ vcrpy records no times. Of a WebSocket it records the messages and sometimes the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 from wiretape.adapters.importers.bodies import (
@@ -46,6 +47,11 @@ def claims(document: Json) -> bool:
 
 def entries_of(document: Json) -> list[Any]:
     found = document.get("interactions") if isinstance(document, dict) else document
+    if found is None and isinstance(document, dict):  # requests and responses apart
+        sides = [document.get(name) for name in ("requests", "responses")]
+        if all(isinstance(side, list) for side in sides):
+            pairs = zip_longest(*sides)  # type: ignore[arg-type]
+            return [{"request": request, "response": response} for request, response in pairs]
     return found if isinstance(found, list) else []
 
 
@@ -76,7 +82,7 @@ def _grouped(entries: list[Any]) -> Iterator[Any]:
 def _recorded(entry: Any, name: str) -> ParsedEntry:
     if isinstance(entry, list):
         return ParsedEntry(_websocket(entry, name))
-    if not isinstance(entry, dict) or not ("request" in entry and "response" in entry):
+    if not isinstance(entry, dict) or entry.get("request") is None or entry.get("response") is None:
         raise ImportRefused(not_http(entry))
     headers = header_pairs(entry["request"].get("headers"))
     request = Request(
@@ -104,7 +110,7 @@ def answer(response: Any) -> tuple[Response, Ended, int]:
     """Return a response, how it ended, and its end in milliseconds."""
     headers = header_pairs(response.get("headers"))
     raw, body = stored(response, headers)
-    status = response["status"]
+    status = response["status"] if "status" in response else response["status_code"]  # of httpx, in older versions
     code = status["code"] if isinstance(status, dict) else status
     if raw is not None:
         body = received_body(raw, headers)
@@ -121,7 +127,7 @@ def stored(message: Any, headers: Headers) -> tuple[bytes | None, Body | None]:
     """Return the bytes of a message's body, or the body itself if only its value was recorded."""
     if "parsed_body" in message:
         return None, value_body(message["parsed_body"])
-    value = message.get("body")
+    value = message.get("body") if "body" in message else message.get("content")
     if isinstance(value, dict):
         if not value.keys() & {"string", "base64_string", "state"}:
             return (None, value_body(value)) if value else (b"", None)

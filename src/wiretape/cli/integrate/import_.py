@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wiretape.adapters.importers.source import ImportedExchange, RefusedEntry
 
 # Kept here, so that the help page costs no import; a test compares them with the importers.
-FORMATS = ("auto", "vcr", "go-vcr", "ruby-vcr", "har", "mitm", "jsonl", "body")
+FORMATS = ("auto", "vcr", "go-vcr", "ruby-vcr", "har", "nock", "wiremock", "mitm", "jsonl", "body")
 
 
 def plugin_formats() -> Iterable[str]:
@@ -62,9 +62,9 @@ def command(
 ) -> None:
     """Make a tape of recordings that other tools made.
 
-    Reads cassettes of vcrpy, go-vcr and Ruby's VCR, HAR, mitmproxy's flow files, JSON Lines of {request, response},
-    and bare bodies of responses; a directory stands for the files in it. What cannot be taken is named, and the rest is
-    imported. Secrets are removed as in recording.
+    Reads cassettes of vcrpy, go-vcr and Ruby's VCR, HAR, recordings of nock, WireMock's mappings, mitmproxy's flow
+    files, JSON Lines of {request, response}, and bare bodies of responses; a directory stands for the files in it.
+    What cannot be taken is named, and the rest is imported. Secrets are removed as in recording.
     """
     from datetime import datetime
 

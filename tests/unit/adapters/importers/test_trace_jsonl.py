@@ -138,3 +138,23 @@ def test_lines_that_are_none_are_named_and_the_rest_taken() -> None:
         (6, "has no request"),
     ]
     assert [one.entry for one in found if isinstance(one, ImportedExchange)] == [1, 5]
+
+
+def test_the_events_of_a_websocket_are_its_messages() -> None:
+    event = {"type": "response.completed", "response": {"id": "r"}}
+    asked = {"method": "WEBSOCKET", "path": "/v1/responses", "body": {"type": "response.create", "input": "hi"}}
+    exchange = one(asked, {"status": 101, "headers": {}, "body": None, "ws_events": [event]})
+    assert (exchange.request.method, exchange.request.url) == ("GET", "unknown:/v1/responses")
+    assert [(m.sender, m.body) for m in exchange.messages] == [
+        ("client", JsonBody({"type": "response.create", "input": "hi"}, exact=False)),
+        ("server", JsonBody(event, exact=False)),
+    ]
+
+
+def test_objects_of_an_sdk_are_unwrapped() -> None:
+    def wrapped(data: Any) -> dict[str, Any]:
+        return {"__type__": "openai.types.Chat", "__data__": data}
+
+    exchange = one({"method": "POST", "url": URL, "body": {}}, {"body": wrapped({"id": "c", "x": wrapped([1])})})
+    assert exchange.response is not None
+    assert exchange.response.body == JsonBody({"id": "c", "x": [1]}, exact=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.importing import aws_message, outcomes, reasons, taken
 
-from wiretape.adapters.importers.importing import ImportedExchange, RefusedEntry
+from wiretape.adapters.importers.importing import ImportedExchange, RefusedEntry, import_data, import_files
 from wiretape.model.http import BytesBody, Close, Ended, JsonBody, StreamBody, TextBody, body_bytes
 
 REQUEST = """\
@@ -305,3 +305,39 @@ def test_cassettes_from_before_version_1() -> None:
 """
     (exchange,) = taken(text)
     assert exchange.request.url == "https://x.example.com/a?b=1"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "? !!python/object/apply:multidict._multidict.istr\n      - Content-Type\n      : - text/plain",
+        "? !!python/object/new:multidict._multidict.istr {args: [Content-Type], state: {}}\n      : text/plain",
+    ],
+)
+def test_names_of_headers_that_are_objects_of_aiohttp(key: str) -> None:
+    cassette = with_response("body: {string: hi}\nheaders: {}\nstatus: {code: 200}").replace(
+        "Accept: [application/json]", key
+    )
+    (exchange,) = taken(cassette.replace("      Content-Type: application/json\n", ""))
+    assert exchange.request.headers["content-type"] == "text/plain"
+
+
+def test_the_answers_of_older_versions_for_httpx() -> None:
+    (exchange,) = taken(with_response("content: hi\nheaders: {}\nhttp_version: HTTP/1.1\nstatus_code: 201"))
+    assert exchange.response is not None
+    assert (exchange.response.status, exchange.response.body) == (201, TextBody("hi"))
+
+
+def test_requests_and_responses_apart_in_gzip(tmp_path: Path) -> None:
+    request = {"method": "POST", "uri": "https://api.example.com/v1/messages", "headers": {}, "body": "q"}
+    response = {"status": {"code": 200}, "headers": {}, "body": {"string": "hi"}}
+    document = {"requests": [request, request], "responses": [response]}
+    data = gzip.compress(json.dumps(document).encode())
+    found = outcomes(data)
+    assert [type(one) for one in found] == [ImportedExchange, RefusedEntry]
+    path = tmp_path / "a.yaml.gz"
+    path.write_bytes(data)
+    assert [type(one) for one in import_files([path])] == [ImportedExchange, RefusedEntry]
+    [refused] = import_data("a.gz", data[:40])
+    assert isinstance(refused, RefusedEntry)
+    assert refused.reason == "is gzip that breaks off"
