@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wiretape.model.call import ModelCall, ToolCall, ToolResult
-from wiretape.model.http import Body, Exchange, JsonBody, Request, Response, StreamBody, body_bytes
+from wiretape.model.http import Exchange, JsonBody, Request, Response
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.model.run import Run, Step, ToolUse
 from wiretape.rerun.next_request.base import RequestBuilder
 from wiretape.rerun.next_request.builders import builder_for
+from wiretape.rerun.socket_calls import http_url, socket_body, socket_response
 from wiretape.wire.base import WireFormat
 from wiretape.wire.lenient import body_json
 from wiretape.wire.registry import Registry
@@ -74,7 +75,11 @@ def plan(run: Run, exchanges: Sequence[Exchange], registry: Registry) -> list[Re
 def _recorded_call(step: Step, exchange: Exchange, registry: Registry, uses: tuple[ToolUse, ...]) -> RecordedCall:
     call = step.call
     form = registry.named(call.format)
-    request, response = _socket_call(exchange, call) if exchange.messages else (exchange.request, exchange.response)
+    request, response = exchange.request, exchange.response
+    if exchange.messages:
+        body = JsonBody(socket_body(exchange, call))
+        request = replace(request, method="POST", url=http_url(request.url), body=body)
+        response = socket_response(exchange, call)
     basis = _basis(call, exchange, form, request)
     if isinstance(basis, str):
         return RecordedCall(step, request, response, form, None, uses, basis)
@@ -101,27 +106,6 @@ def _is_polled(call: ModelCall, exchange: Exchange, builder: RequestBuilder) -> 
     if answer is None or not answer.messages or response is None or not isinstance(response.body, JsonBody):
         return False
     return answer.error is None and builder.read_answer(response).get("status") in ("queued", "in_progress")
-
-
-def _socket_call(exchange: Exchange, call: ModelCall) -> tuple[Request, Response]:
-    """Return a WebSocket's call as HTTP request and response: one body, and the events as a stream."""
-    messages = [exchange.messages[frame - 1] for frame in call.frames if frame <= len(exchange.messages)]
-    sent = next((m.body for m in messages if m.sender == "client"), None)
-    events = [b"data: " + body_bytes(m.body) + b"\n\n" for m in messages if m.sender == "server"]
-    request = replace(exchange.request, method="POST", url=http_url(exchange.request.url), body=_without_type(sent))
-    return request, Response(200, body=StreamBody(events, [0] * len(events)))
-
-
-def _without_type(body: Body | None) -> Body | None:
-    value = body_json(body)
-    if not isinstance(value, dict):
-        return body
-    return JsonBody({key: item for key, item in value.items() if key != "type"})
-
-
-def http_url(url: str) -> str:
-    """Return a WebSocket's URL with an HTTP scheme."""
-    return "http" + url[2:] if url.startswith(("ws:", "wss:")) else url
 
 
 def client_calls(call: ModelCall | None) -> tuple[ToolCall, ...]:

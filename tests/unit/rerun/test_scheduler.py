@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.sockets import events, message, socket
 
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, LiveRequest
 from wiretape.model.call import ToolCall, ToolResult
-from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, body_bytes
+from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody, body_bytes
 from wiretape.rerun.report import build_rerun_report
 from wiretape.rerun.scheduler import Rerun
 from wiretape.rerun.values import PlannedRequest
@@ -372,3 +373,21 @@ def test_a_live_rerun_sends_the_recorded_requests(path: Path) -> None:
     rerun = play(Rerun(tape.exchanges, live=True), answer)
     assert not rerun.diverged
     assert session.report().left_over == ()
+
+
+def test_calls_of_a_websocket_are_sent_as_http_bodies_without_their_envelope() -> None:
+    """Some clients wrap the request in `response`, and multiplexed connections name a stream."""
+    asked = {"model": "m", "input": [{"role": "user", "content": "Hello."}]}
+    said = ("client", {"type": "response.create", "response": asked, "stream_id": "s1"})
+    exchange = socket([said, *events("r1", message("Hi."), stream_id="s1")])
+    rerun = Rerun([exchange])
+    send = rerun.next()
+    assert send is not None
+    assert (send.request.method, send.request.url) == ("POST", "https://api.example.com/v1/responses")
+    assert send.body == asked
+    recorded = rerun.recorded(send)
+    assert recorded is not None
+    assert isinstance(recorded.body, StreamBody)
+    assert (recorded.headers_at, recorded.body.ms[:2]) == (110, [0, 10])
+    rerun.answered(recorded)
+    assert outcomes(rerun) == [(1, "given")]

@@ -11,16 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from wiretape.model.call import ModelCall
-from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody, WsMessage, body_bytes
-from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request
+from wiretape.model.jsonvalue import Json
 from wiretape.rerun.next_request.builders import builder_for
 from wiretape.rerun.next_request.stored_history import StoredHistory
-from wiretape.rerun.plan import http_url
-from wiretape.wire.lenient import body_json, obj
+from wiretape.rerun.socket_calls import http_url, socket_body, socket_response
+from wiretape.wire.lenient import obj
 from wiretape.wire.registry import Registry, decode
 
 _SOCKET_HEADERS: Final = ("sec-websocket-", "upgrade", "connection", "content-length", "content-type")
-_EVENT_STREAM: Final = Headers([("content-type", "text/event-stream")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def _socket_exchanges(exchange: Exchange, calls: Sequence[ModelCall], registry: 
     made = []
     for call in calls:
         builder = builder_for(registry.named(call.format))
-        body, response = _body(exchange, call), _response(exchange, call)
+        body, response = socket_body(exchange, call), socket_response(exchange, call)
         if isinstance(builder, StoredHistory):
             name = builder.previous_member
             before = histories.get(str(body.get(name) or ""))
@@ -73,30 +72,6 @@ def _socket_exchanges(exchange: Exchange, calls: Sequence[ModelCall], registry: 
         request = Request("POST", http_url(exchange.request.url), _headers(exchange, call), JsonBody(body))
         made.append(Exchange(0, call.at, request, response, call.ended or Ended.UPSTREAM_CLOSED, call.ended_at))
     return made
-
-
-def _messages(exchange: Exchange, call: ModelCall, sender: str) -> list[WsMessage]:
-    """Return the messages of a call from one side."""
-    messages = [exchange.messages[frame - 1] for frame in call.frames if frame <= len(exchange.messages)]
-    return [message for message in messages if message.sender == sender]
-
-
-def _body(exchange: Exchange, call: ModelCall) -> JsonObject:
-    """Return the body of the equivalent HTTP request; some clients wrap it in `response`."""
-    sent = _messages(exchange, call, "client")
-    message = obj(body_json(sent[0].body)) if sent else {}
-    wrapped = message.get("response")
-    whole = {**message, **wrapped} if isinstance(wrapped, dict) else message
-    return {name: item for name, item in whole.items() if name not in ("type", "response", "stream_id")}
-
-
-def _response(exchange: Exchange, call: ModelCall) -> Response | None:
-    received = _messages(exchange, call, "server")
-    if not received:
-        return None
-    start = received[0].at
-    frames = [b"data: " + body_bytes(message.body) + b"\n\n" for message in received]
-    return Response(200, _EVENT_STREAM, start, StreamBody(frames, [message.at - start for message in received]))
 
 
 def _can_be_sent(item: Json) -> bool:
