@@ -150,9 +150,9 @@ class ThreadBuilder:
         held = conversation(call)
         return self._by_conversation.get(held) if held is not None else None
 
-    def _continue(self, parent: int, new_from: int, *, by_id: bool = False, detail: str | None = None) -> ThreadPlace:
+    def _continue(self, parent: int, new_from: int, *, by_id: bool = False) -> ThreadPlace:
         relation: Relation = "fork" if parent in self._next else "continues"
-        return ThreadPlace(relation, parent, new_from, by_id=by_id, detail=detail)
+        return ThreadPlace(relation, parent, new_from, by_id=by_id)
 
     def _akin(self, number: int, call: ModelCall) -> bool:
         """Whether the client's ids allow both calls in one thread."""

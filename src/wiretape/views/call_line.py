@@ -37,12 +37,12 @@ class _Part:
         return replace(self, text=clip(self.text, max(least, cell_len(self.text) - by)))
 
 
-def call_line(call: ModelCall, width: int, *, agent: str | None = None, beside: int = 0) -> Text:
+def call_line(call: ModelCall, width: int, *, beside: int = 0) -> Text:
     """Render a call on one line: number, model, tokens, tools, finish reason, time.
 
     `width` of the terminal decides which parts are shown; `beside`: cells that other text uses.
     """
-    parts = list(_parts(call, agent, width))
+    parts = list(_parts(call, width))
     if _excess(parts, width - beside) <= 0:
         return _line(parts)
     for bound in (None, _FLOOR):
@@ -80,11 +80,9 @@ def _excess(parts: Sequence[_Part], room: int) -> int:
     return sum([cell_len(part.text) for part in parts]) + len(SEPARATOR) * (len(parts) - 1) - room
 
 
-def _parts(call: ModelCall, agent: str | None, width: int) -> Iterable[_Part]:
+def _parts(call: ModelCall, width: int) -> Iterable[_Part]:
     number = f"{call.number:>3}" if call.number else f"{'x' + str(call.exchange):>3}"
     yield _Part(number, "bold")
-    if agent is not None:
-        yield _Part(name(agent), "", _MODEL, 8)
     yield _Part(name(call.model or host(call.url) or "unknown model"), "cyan", _MODEL, 14)
     if call.kind != "inference":
         yield _Part(call.kind.replace("_", " "), "dim", _FINISH, 8)

@@ -145,7 +145,6 @@ def build_call(
     request: CallRequest,
     response: CallResponse | None,
     kind: CallKind = "inference",
-    dialect: str | None = None,
 ) -> ModelCall:
     """Return the model call of an exchange, not numbered yet."""
     if response is not None and exchange.response is not None:
@@ -160,7 +159,7 @@ def build_call(
         ended_at=exchange.ended_at,
         ended=exchange.ended,
         kind=kind,
-        dialect=dialect or recognition.host_dialect(exchange.request.url),
+        dialect=recognition.host_dialect(exchange.request.url),
         url=exchange.request.url,
         headers=linking_headers(exchange.request.headers),
     )

@@ -58,10 +58,6 @@ def test_a_call_without_a_number_yet_has_its_exchange() -> None:
     assert call_line(model_call(0, (), exchange=7), 80).plain.startswith(" x7  ")
 
 
-def test_the_agent_is_named_once_it_is_known() -> None:
-    assert "  calendar  " in call_line(CALLS[1], 120, agent="calendar").plain
-
-
 @given(st.text(max_size=80), st.text(max_size=80), st.integers(10, 130))
 def test_it_is_one_line_that_fits_whatever_names_say(model: str, tool: str, width: int) -> None:
     call = model_call(3, (), (message("assistant", ToolCall("1", tool, "{}")),), model=model)

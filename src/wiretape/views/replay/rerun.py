@@ -18,6 +18,7 @@ from wiretape.views.replay.rows import Compared
 
 _SHOWN = 3  # differences shown for a call; --json has all
 _NARROWEST = 24
+_AGENT_WIDTH = 8  # cells of an agent's name while the run goes on
 _STYLES = {"equal": "green", "differs": "bold red", "given": "", "new": "yellow", "not reached": "yellow"}
 _OWN = {
     "message": "adds {where}",
@@ -30,9 +31,9 @@ _OWN = {
 }
 
 
-def rerun_line(row: RerunCall, width: int = 80, agents: int = 8) -> Text:
+def rerun_line(row: RerunCall, width: int = 80) -> Text:
     """Return one line for a call of a live rerun."""
-    text = Text.assemble((_head(row, agents), _STYLES.get(row.outcome, "dim")))
+    text = Text.assemble((_head(row, _AGENT_WIDTH), _STYLES.get(row.outcome, "dim")))
     said = row.parts or ", ".join(tool.name for tool in row.asks) or row.said
     return text.append(clip(said, max(_NARROWEST, width - text.cell_len)))
 
