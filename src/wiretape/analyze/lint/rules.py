@@ -9,8 +9,7 @@ from wiretape._plugins import LINT_RULES, usable, warn
 from wiretape.analyze.lint.answers import DroppedReasoning, InconsistentUsage, MidStreamError, Retries, TruncatedAnswer
 from wiretape.analyze.lint.arguments import ArgumentsDoNotFit, ArgumentsNotJson, DuplicateTool, UnknownTool
 from wiretape.analyze.lint.base import SEVERITIES, LintFinding, LintRule, Subject
-from wiretape.analyze.lint.cache import UnstablePrefix
-from wiretape.analyze.lint.tape import IncompleteTape, SecretInTape
+from wiretape.analyze.lint.run import IncompleteTape, SecretInTape, UnstablePrefix
 from wiretape.analyze.lint.tool_calls import RepeatedToolCall, ResultWithoutToolCall, RunawayLoop, ToolCallWithoutResult
 from wiretape.errors import UsageError
 
