@@ -27,7 +27,7 @@ from wiretape.wire.bedrock.converse_stream import ConverseAssembler, named_event
 from wiretape.wire.bedrock.event_stream import is_event_stream, read_events
 from wiretape.wire.bedrock.invoke import Vendor, vendor_events, vendor_of, vendor_of_request
 from wiretape.wire.decoding import StreamAssembler
-from wiretape.wire.lenient import is_empty, items, obj
+from wiretape.wire.lenient import is_empty, items, obj, string
 from wiretape.wire.openai.chat_stream import ChatAssembler
 from wiretape.wire.payload import EventPayload, JsonPayload, read_payload
 
@@ -71,9 +71,11 @@ class AnthropicBuilder(ResultsFirst):
     def answer_parts(self, answer: JsonObject, sample: JsonObject | None) -> list[Json]:
         content = answer.get("content")
         blocks = [self.text_part(content)] if isinstance(content, str) else items(content)
-        sampled = {obj(block).get("type") for block in items(obj(sample).get("content"))}
+        sampled = {string(obj(block).get("type")) for block in items(obj(sample).get("content"))}
         sends_reasoning = sample is None or not _REASONING.isdisjoint(sampled)
-        return [_block(block) for block in blocks if sends_reasoning or obj(block).get("type") not in _REASONING]
+        return [
+            _block(block) for block in blocks if sends_reasoning or string(obj(block).get("type")) not in _REASONING
+        ]
 
     def result_part(self, result: ToolResult) -> JsonObject:
         content: Json = result.text

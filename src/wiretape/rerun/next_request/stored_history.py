@@ -101,7 +101,7 @@ class ResponsesBuilder(StoredHistory):
         with_id = {_kind_of(item) for item in later or () if "id" in item}
         sent: list[Json] = []
         for item in items(answer.get("output")):
-            kind = obj(item).get("type")
+            kind = string(obj(item).get("type"))
             if kinds and kind == "reasoning" and kind not in kinds:
                 continue  # this client does not send reasoning back
             sent.append(_sent_item(item, without_id=kind in kinds and kind not in with_id))
@@ -161,7 +161,9 @@ class InteractionsBuilder(StoredHistory):
         if isinstance(given, str):
             return [self.user_item(given)]
         listed = [given] if isinstance(given, dict) else items(given)
-        if not listed or not all(isinstance(part, str) or obj(part).get("type") in CONTENT_TYPES for part in listed):
+        if not listed or not all(
+            isinstance(part, str) or string(obj(part).get("type")) in CONTENT_TYPES for part in listed
+        ):
             return listed
         parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in listed]
         return [{"type": "user_input", "content": parts}]
@@ -170,7 +172,7 @@ class InteractionsBuilder(StoredHistory):
         return {"type": "user_input", "content": [{"type": "text", "text": text}]}
 
     def answer_items(self, answer: JsonObject, later: Sequence[JsonObject] | None) -> list[Json]:
-        kinds = {step.get("type") for step in later or ()}
+        kinds = {string(step.get("type")) for step in later or ()}
         sends_thoughts = not kinds or "thought" in kinds
         return [step for step in _steps(answer) if sends_thoughts or obj(step).get("type") != "thought"]
 
@@ -186,7 +188,9 @@ class InteractionsBuilder(StoredHistory):
 def _steps(answer: JsonObject) -> list[Json]:
     """Return an answer's steps. The `outputs` of an earlier API version may be content without a step."""
     steps = items(answer.get("steps") if answer.get("steps") is not None else answer.get("outputs"))
-    return [{"type": "model_output", "content": [s]} if obj(s).get("type") in CONTENT_TYPES else s for s in steps]
+    return [
+        {"type": "model_output", "content": [s]} if string(obj(s).get("type")) in CONTENT_TYPES else s for s in steps
+    ]
 
 
 def _result_step(result: ToolResult, call: JsonObject, sample: JsonObject) -> JsonObject:

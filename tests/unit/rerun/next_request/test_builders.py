@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -47,6 +49,32 @@ def test_the_model_can_be_replaced(one: Format) -> None:
     assert (
         one.form.decode_request(type(request)("POST", url, request.headers, request.body), _memo()).model == "other-1"
     )
+
+
+def _spoiled(value: Any, strange: Any) -> Iterator[Any]:
+    """The value with one string after the other replaced by an object or a list."""
+    if isinstance(value, str):
+        yield strange
+    elif isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            for spoiled in _spoiled(value[key], strange):
+                changed = copy.copy(value)
+                changed[key] = spoiled
+                yield changed
+
+
+@pytest.mark.parametrize("strange", [{"a": 1}, ["a"], 3, None], ids=repr)
+@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.label)
+def test_a_value_of_any_type_where_a_text_is_expected_raises_no_internal_error(one: Format, strange: Any) -> None:
+    answer = one.answer("Let me see.", [CALL])
+    results = [ToolResult("call_1", "weather", "7")]
+    body = one.builder.next_body(one.body, TurnDelta(answer, results))
+    for spoiled in _spoiled(answer, strange):
+        one.builder.next_body(one.body, TurnDelta(spoiled, results))
+    for spoiled in _spoiled(one.body, strange):
+        one.builder.next_body(spoiled, TurnDelta(answer, results))
+    for spoiled in _spoiled(body, strange):
+        one.builder.next_body(one.body, TurnDelta(answer, results, style_sample=spoiled))
 
 
 def _memo() -> Any:
