@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
 from wiretape.model.call import (
@@ -27,7 +28,7 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
 from wiretape.wire.base import Claim, Memo
 from wiretape.wire.failures import call_error, has_error
-from wiretape.wire.lenient import as_text, body_json, dumps, raw_bytes, string
+from wiretape.wire.lenient import as_text, body_json, dumps, obj, raw_bytes, string
 from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
 from wiretape.wire.token_counts import without_final_output
 
@@ -128,7 +129,8 @@ def response_claim(exchange: Exchange, name: str, own_path: bool = False) -> Cla
     if isinstance(payload, JsonPayload):
         shown = recognition.response_format(payload.value)
     elif isinstance(payload, EventPayload):
-        shown = next(filter(None, (recognition.response_format(e.value) for e in payload.events[:8])), None)
+        events = (event.value for event in payload.events if obj(event.value).get("type") != "ping")
+        shown = next(filter(None, map(recognition.response_format, islice(events, 8))), None)
     else:
         shown = None
     return Claim.RESPONSE if shown == name else Claim.NO

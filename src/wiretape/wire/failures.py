@@ -113,7 +113,8 @@ def _amazon_type(headers: Mapping[str, str]) -> str | None:
 
 
 def _status_in(code: str | None) -> int | None:
-    return int(code) if code and code.isascii() and code.isdigit() and 400 <= int(code[:4]) < 600 else None
+    status = int(code) if code and len(code) < 10 and code.isascii() and code.isdigit() else 0
+    return status if 400 <= status < 600 else None
 
 
 def _retryable(status: int, kind: str | None, code: str | None) -> bool:

@@ -114,6 +114,14 @@ def test_rate_limits_of_other_errors_are_not_a_wait() -> None:
     assert call_error(400, None, Headers([("x-ratelimit-reset-tokens", "6m0s")])).retry_after_ms is None
 
 
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("429", 429), (503, 503), ("05001", 200), ("4290", 200), ("399", 200), ("600", 200), ("4" * 5000, 200)],
+)
+def test_a_code_that_is_an_error_status_replaces_a_successful_status(code: str | int, status: int) -> None:
+    assert call_error(200, {"error": {"message": "m", "code": code}}, Headers([])).status == status
+
+
 def test_a_successful_status_may_carry_an_error() -> None:
     assert has_error({"error": {"message": "m"}})
     assert has_error({"type": "error"})

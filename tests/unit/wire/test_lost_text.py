@@ -220,3 +220,14 @@ def test_a_stream_of_bedrock_is_recognized_by_the_vendors_events_alone() -> None
         body = wire_binary.binary([wire_binary.chunk(inner)])
         found = REGISTRY.recognise(exchange(url, body, request={"inputText": "who?"}, headers=wire_binary.AWS))
         assert (found is not None) == claimed
+
+
+def test_deltas_with_a_boolean_index_continue_the_block_with_that_index() -> None:
+    start = {"type": "message_start", "message": {"type": "message", "role": "assistant", "content": []}}
+    block = {"type": "content_block_start", "index": True, "content_block": {"type": "text", "text": ""}}
+    deltas = [
+        {"type": "content_block_delta", "index": True, "delta": {"type": "text_delta", "text": text}}
+        for text in ("It ", "rains.")
+    ]
+    frames = [frame(event) for event in (start, block, *deltas, {"type": "message_stop"})]
+    assert said(answer(MESSAGES, frames, request=REQUESTS[MESSAGES])) == [("text", "It rains.")]

@@ -194,6 +194,7 @@ def test_a_body_stored_as_text_is_recognized() -> None:
         (stream(named([{"type": "response.created", "response": {}}])), "openai.responses"),
         (JsonBody({"type": "message", "stop_reason": "end_turn", "content": []}), "anthropic.messages"),
         (stream(named([{"type": "message_start", "message": {}}])), "anthropic.messages"),
+        (stream(named([*[{"type": "ping"}] * 20, {"type": "message_start", "message": {}}])), "anthropic.messages"),
         (JsonBody({"object": "list", "data": [{"object": "embedding"}]}), "embeddings"),
         (JsonBody({"object": "list", "data": [{"object": "model"}]}), None),
         (JsonBody({"object": "text_completion", "choices": [{"text": "Hi"}]}), "openai.completions"),

@@ -1,9 +1,10 @@
-"""The Recorder: the sans-IO front of every recording door (proxy, server, in-process transport).
+"""The Recorder: the sans-IO front of every adapter that records (proxy, server, in-process transport).
 
 Its event methods never raise, and do little more than an append to the journal. Two threads may call them at the same
 time, for different exchanges: a proxy's event loop, which also begins exchanges, and its worker for large chunks.
-Documents are built in a third thread (`binding`), when an exchange's request or response is over. If recording fails,
-traffic continues, the tape states that it is incomplete, and `on_trouble` gets one message for each kind of trouble.
+A third thread (`writer_thread`) builds the documents when an exchange's request or response is over. If recording
+fails, traffic continues, the tape states that it is incomplete, and `on_trouble` gets one message for each kind of
+trouble.
 """
 
 from __future__ import annotations

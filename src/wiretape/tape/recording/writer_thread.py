@@ -67,7 +67,7 @@ class WriterThread:
         self._thread = threading.Thread(target=self._run, name="wiretape-recorder", daemon=True)
         self._thread.start()
 
-    # -- called from the door's thread -------------------------------------------------------------------------------
+    # -- called from the adapter's thread ----------------------------------------------------------------------------
 
     def follow(self, draft: Draft) -> None:
         """A draft begins: the journal must keep what it needs."""
@@ -108,7 +108,7 @@ class WriterThread:
                 self._guard(None, self._rewrite_journal)
 
     def _next(self) -> Job | None:
-        """The next job, or None at the end. After a rest, jobs gather first: waking for each would cost the door's
+        """The next job, or None at the end. After a rest, jobs gather first: waking for each would cost the adapter's
         thread more, in switches between the two, than the work itself."""
         if not self._jobs.empty():
             return self._jobs.get()

@@ -116,7 +116,7 @@ class AnthropicAssembler(StreamAssembler):
             return
         kind = delta.get("type")
         growing = _GROWING.get(kind) if isinstance(kind, str) else None
-        pieces = self._by_index.get(value.get("index", 0)) if isinstance(value.get("index", 0), int) else None
+        pieces = self._by_index.get(self._index(value))
         if pieces is None:
             pieces = BlockPieces({"type": growing[2] if growing else "text"})
             self._blocks.append(pieces)
