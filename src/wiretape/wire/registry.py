@@ -15,6 +15,7 @@ from wiretape.wire.base import Claim, Memo, SocketFormat, WireFormat
 from wiretape.wire.bedrock.converse import BedrockConverse
 from wiretape.wire.bedrock.invoke import BedrockInvoke
 from wiretape.wire.cohere.chat import CohereChat
+from wiretape.wire.cohere.chat_v1 import CohereChatV1
 from wiretape.wire.decoding import build_call, unreadable_request
 from wiretape.wire.gemini.generate import GeminiGenerate
 from wiretape.wire.gemini.interactions import GeminiInteractions
@@ -128,6 +129,7 @@ def built_in() -> list[WireFormat]:
         OllamaChat(),
         OllamaGenerate(),
         CohereChat(),
+        CohereChatV1(),
     ]
     return [*conversations, OpenAICompletions(), *(make() for make in SIDE_CALLS)]
 

@@ -1,3 +1,3 @@
 """The wire format of Cohere's chat API."""
 
-__all__ = ["chat", "stream"]
+__all__ = ["chat", "chat_v1", "stream"]

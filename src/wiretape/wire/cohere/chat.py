@@ -42,7 +42,7 @@ from wiretape.wire.token_counts import judged_usage
 
 _CARRIED = frozenset({"model", "messages", "tools"})
 _SHOWS_ANSWER = frozenset({"message", "finish_reason", "usage"})
-_FINISH: dict[str, Finish] = {
+FINISH: dict[str, Finish] = {
     "COMPLETE": "stop",
     "STOP_SEQUENCE": "stop",
     "MAX_TOKENS": "length",
@@ -129,7 +129,7 @@ def _answer(response: Response, value: Json, truncated: bool = False) -> CallRes
         messages = (unknown_message("response", value),)
     raw_finish = string(body.get("finish_reason"))
     has_calls = any(isinstance(block, ToolCall) for m in messages for block in m.blocks)
-    finish = _FINISH.get(raw_finish or "")
+    finish = FINISH.get(raw_finish or "")
     return CallResponse(
         status=response.status,
         id=string(body.get("id")),
