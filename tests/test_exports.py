@@ -22,7 +22,7 @@ MODULES = sorted(
     ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
     for path in (SRC / "wiretape").rglob("*.py")
 )
-NEED_MITMPROXY = ("wiretape.adapters.mitm", "wiretape.adapters.importers.mitm_flows")
+NEED_MITMPROXY = ("wiretape.adapters.mitm", "wiretape.adapters.importers.mitm_flows", "wiretape.app.recording_server")
 HAS_MITMPROXY = importlib.util.find_spec("mitmproxy") is not None
 
 
