@@ -189,6 +189,8 @@ def _compare(found: Findings, name: str, call: ModelCall, told: list[Told | None
     wanted = own if own is not None or call.usage is None else next((one for one in later if one), None)
     if wanted is None and call.usage is None:
         return
+    if wanted is not None and call.response is not None and not call.response.complete:
+        wanted = wanted._replace(output=None, reasoning=None)  # the output so far of a stream that was cut
     found.numbers["usage_told"] += 1
     if call.kind == "embedding" and wanted is not None and not wanted.output:
         wanted = wanted._replace(output=None)  # a vector has no tokens

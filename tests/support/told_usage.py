@@ -117,9 +117,11 @@ def _walk(value: Any) -> Iterator[Counts]:
 
 
 def merged(found: Iterable[Counts]) -> Counts:
-    """The last count of each name that is not null."""
+    """The last count of each name that is not null. A report of zeros after another one tells nothing."""
     last: Counts = {}
     for one in found:
+        if last and not any(one.values()):
+            continue
         last.update({name: count for name, count in one.items() if count is not None})
     return last
 

@@ -26,8 +26,7 @@ def latest_usage(known: JsonObject | None, new: Json) -> JsonObject | None:
     """
     if not known or not isinstance(new, dict) or (0 not in new.values() and "tokens" not in new):
         return merge(known, new)
-    before, now = _sums(known), _sums(new)
-    empty = {side for side, count in now.items() if not count and before.get(side)}
+    empty = _empty_sides(known, new)
     if not empty:
         return merge(known, new)
     kept = _without(new, empty | {"total"})
@@ -42,6 +41,11 @@ def is_empty_report(known: JsonObject | None, new: JsonObject) -> bool:
         return False
     now = _sums(new)
     return now.get("input") == 0 and not any(now.values()) and bool(_sums(known).get("input"))
+
+
+def wipes_a_side(known: JsonObject | None, new: JsonObject) -> bool:
+    """Return whether a report has only zeros for the input, or for the output, that is known."""
+    return bool(known) and 0 in new.values() and bool(_empty_sides(known or {}, new))
 
 
 def without_output(usage: JsonObject | None) -> JsonObject | None:
@@ -62,6 +66,11 @@ def _side(name: str) -> Side | None:
     if any(word in name for word in _INPUT):
         return "input"
     return "total" if name.startswith("total") else None
+
+
+def _empty_sides(known: JsonObject, new: JsonObject) -> set[Side]:
+    before = _sums(known)
+    return {side for side, count in _sums(new).items() if not count and before.get(side)}
 
 
 def _sums(counts: JsonObject) -> dict[Side, int]:

@@ -160,6 +160,8 @@ def test_gemini() -> None:
     usage = {"promptTokenCount": 65, "candidatesTokenCount": 251, "totalTokenCount": 316}
     zeros = dict.fromkeys(usage, 0)
     assert counts(answer(GEMINI, [gemini(usage), gemini(zeros, "STOP")])) == (65, None, None, 251, None)
+    no_input = {"promptTokenCount": 0, "candidatesTokenCount": 260, "totalTokenCount": 260}
+    assert counts(answer(GEMINI, [gemini(usage), gemini(no_input, "STOP")])) == (65, None, None, 260, None)
     assert counts(answer(GEMINI, [gemini(usage), gemini(usage)])) == (65, None, None, None, None)
 
 

@@ -15,7 +15,7 @@ from wiretape.wire.failures import has_error
 from wiretape.wire.gemini.payload import camel, get, spelled, unwrapped
 from wiretape.wire.lenient import is_empty, items, number, obj, string
 from wiretape.wire.payload import Event
-from wiretape.wire.token_counts import is_empty_report, latest_usage
+from wiretape.wire.token_counts import latest_usage, wipes_a_side
 
 _PLAIN = frozenset({"text", "thought"})
 _KNOWN = frozenset(
@@ -241,7 +241,7 @@ class GenerateAssembler(StreamAssembler):
         counts = body.get("usageMetadata") or body.get("usage_metadata")
         if isinstance(counts, dict):
             whole = counts.get("totalTokenCount") is not None or counts.get("total_token_count") is not None
-            wiped = whole and is_empty_report(self._usage, counts)
+            wiped = whole and wipes_a_side(self._usage, counts)
             self._usage = counts if whole and not wiped else latest_usage(self._usage, counts)
         for key, value in body.items():
             if value is not None and key not in _APART:
