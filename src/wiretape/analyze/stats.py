@@ -22,7 +22,7 @@ from wiretape.analyze.report import (
     UsageSum,
 )
 from wiretape.analyze.why import why
-from wiretape.model.call import ModelCall, Usage
+from wiretape.model.call import ModelCall, Usage, sum_known
 from wiretape.model.run import Run, Step, Turn
 
 
@@ -180,7 +180,7 @@ def usage_sum(calls: Iterable[ModelCall]) -> UsageSum:
     """Sum the tokens of calls. A call without usage is left out if its kind is not inference."""
     usages = [call.usage for call in calls if call.usage is not None or call.kind == "inference"]
     values = {field: [_value(usage, field) for usage in usages] for field in FIELDS}
-    sums = {field: _sum(found) for field, found in values.items()}
+    sums = {field: sum_known(found) for field, found in values.items()}
     return UsageSum(
         **sums,
         unknown_calls=sum(_is_empty(usage) for usage in usages),
@@ -207,11 +207,6 @@ def hit_rate(calls: Iterable[ModelCall]) -> float | None:
 def _value(usage: Usage | None, field: str) -> int | None:
     value: int | None = getattr(usage, field) if usage is not None else None
     return value
-
-
-def _sum(values: Sequence[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 def _is_empty(usage: Usage | None) -> bool:

@@ -7,12 +7,14 @@ that the provider does not report is None, never 0.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json, JsonObject
 
+N = TypeVar("N", int, float)
 Role: TypeAlias = str  # "system", "user", "assistant", "tool"; "developer" is decoded as "system"; others kept
 CallKind: TypeAlias = Literal[
     "inference", "token_count", "embedding", "rerank", "moderation", "prewarm", "completion", "decision"
@@ -243,3 +245,9 @@ class ModelCall:
         if self.response is None:
             return ()
         return tuple(b for m in self.response.messages for b in m.blocks if isinstance(b, ToolCall))
+
+
+def sum_known(values: Iterable[N | None]) -> N | None:
+    """Sum the numbers that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return sum(known[1:], known[0]) if known else None

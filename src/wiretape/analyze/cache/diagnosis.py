@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import takewhile
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 from wiretape.analyze.cache.breaks import BreakKind, provider_reason
@@ -31,7 +30,7 @@ from wiretape.analyze.cache.rules import CacheRule, asks_long, lifetime, rule_fo
 from wiretape.analyze.cache.verdicts import Ruling, judge, why_not_served
 from wiretape.analyze.cost import PriceList, cost_of_uncached
 from wiretape.analyze.prefix_breaks import PrefixBreak, breaks, provider_holds_history
-from wiretape.model.call import ModelCall, Reasoning
+from wiretape.model.call import ModelCall, Reasoning, sum_known
 from wiretape.model.common_prefix import common_prefix
 from wiretape.model.run import Run, Step
 from wiretape.model.wording import clip
@@ -40,7 +39,6 @@ from wiretape.runs.threads import failed
 
 _KINDS = ("inference", "prewarm", "completion")
 Scope = tuple[str, str | None, str | None]
-N = TypeVar("N", int, float)
 
 
 def diagnose(run: Run, listed: PriceList | None = None) -> CacheReport:
@@ -53,9 +51,9 @@ def diagnose(run: Run, listed: PriceList | None = None) -> CacheReport:
         verdicts=dict(Counter(one.verdict for one in calls)),
         predicted=sum(predicted for predicted, _ in both) if both else None,
         reported=sum(reported for _, reported in both) if both else None,
-        lost_tokens=_sum(one.lost_tokens for one in calls),
-        lost_before=_sum(one.lost_before for one in calls),
-        lost_usd=_sum(one.lost_usd for one in calls),
+        lost_tokens=sum_known(one.lost_tokens for one in calls),
+        lost_before=sum_known(one.lost_before for one in calls),
+        lost_usd=sum_known(one.lost_usd for one in calls),
         prices=listed.name if listed is not None else None,
     )
 
@@ -283,8 +281,3 @@ def _break(kind: BreakKind, found: PrefixBreak) -> CacheBreak:
         place=found.place,
         text=str(found),
     )
-
-
-def _sum(values: Iterable[N | None]) -> N | None:
-    known = [value for value in values if value is not None]
-    return sum(known[1:], known[0]) if known else None

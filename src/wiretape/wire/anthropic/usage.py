@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from wiretape.model.call import Finish, Usage
+from wiretape.model.call import Finish, Usage, sum_known
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.decoding import known_usage, with_tool_calls
 from wiretape.wire.lenient import first, items, number, obj
@@ -34,10 +32,10 @@ def anthropic_usage(raw: Json, cache_inside: bool = False) -> Usage | None:
     passes = [obj(p) for p in items(raw.get("iterations"))]
     # The top level omits passes that are not messages (compaction, advisor), which belong to this call as well.
     if any(p.get("type") != "message" for p in passes):
-        reads = _sum(number(p.get("cache_read_input_tokens")) for p in passes)
-        writes = _sum(_creation(p) for p in passes)
-        output = _sum(number(p.get("output_tokens")) for p in passes)
-        return known_usage(Usage(_sum(_input(p) for p in passes), reads, writes, output, thinking, raw))
+        reads = sum_known(number(p.get("cache_read_input_tokens")) for p in passes)
+        writes = sum_known(_creation(p) for p in passes)
+        output = sum_known(number(p.get("output_tokens")) for p in passes)
+        return known_usage(Usage(sum_known(_input(p) for p in passes), reads, writes, output, thinking, raw))
     cached, written = number(raw.get("cache_read_input_tokens")), _creation(raw)
     if cached is None and not written:  # compatible servers with OpenAI's member, which the input includes
         details = obj(raw.get("prompt_tokens_details"))
@@ -62,7 +60,7 @@ def cache_tokens(raw: JsonObject) -> int:
 
 def _creation(raw: JsonObject) -> int | None:
     direct = number(raw.get("cache_creation_input_tokens"))
-    return direct if direct is not None else _sum(number(v) for v in obj(raw.get("cache_creation")).values())
+    return direct if direct is not None else sum_known(number(v) for v in obj(raw.get("cache_creation")).values())
 
 
 def _input(raw: JsonObject) -> int | None:
@@ -70,11 +68,6 @@ def _input(raw: JsonObject) -> int | None:
     if plain is None:
         return None
     return plain + (number(raw.get("cache_read_input_tokens")) or 0) + (_creation(raw) or 0)
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = [v for v in values if v is not None]
-    return sum(known) if known else None
 
 
 def anthropic_finish(raw: str | None, ends_with_call: bool) -> Finish | None:
