@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from wiretape.compare.address import address
 from wiretape.compare.difference import Tier
 from wiretape.compare.mask import Masker
-from wiretape.matching.faults.apply import Fault
+from wiretape.matching.faults.apply import Fault, error_response
 from wiretape.matching.faults.targets import resolve_targets
 from wiretape.matching.ledger import Kept, Ledger, PlayedCalls
 from wiretape.matching.lookup.index import Probe
 from wiretape.matching.matcher import Match, Matcher, NoMatch
 from wiretape.matching.misses.explainer import MissExplainer
-from wiretape.matching.misses.miss_text import MissFix, fault, miss_fix, provider_error
+from wiretape.matching.misses.miss_text import MissFix, fault, miss_fix
 from wiretape.matching.misses.nearest import Nearest, is_minor
 from wiretape.matching.playback import lost_body
 from wiretape.matching.recorded import RecordedExchange, ReplaySource
@@ -38,7 +38,7 @@ from wiretape.matching.values import (
 )
 from wiretape.model.call import ModelCall
 from wiretape.model.faults import ErrorStatus
-from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
+from wiretape.model.http import Ended, Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, is_tool_exchange
@@ -46,6 +46,7 @@ from wiretape.wire.registry import default_registry
 
 if TYPE_CHECKING:
     from wiretape.tape.reading.reader import Tape
+    from wiretape.wire.base import WireFormat
 
 
 class ReplaySession:
@@ -125,10 +126,7 @@ class ReplaySession:
         """The fault instead of the answer, which stays unplayed."""
         exchange = self._matcher.ids.forward(recorded.exchange)
         if isinstance(fault.effect, ErrorStatus):
-            message = f"injected by wiretape ({fault.named})"
-            headers, body = provider_error(probe, fault.effect.status, message, "wiretape_fault")
-            made = Headers([*headers.pairs(), *fault.effect.headers])
-            response = Response(fault.effect.status, made, exchange.at, BytesBody(body))
+            response = error_response(probe.format, fault.effect, fault.named, exchange.at)
             exchange = replace(exchange, response=response, ended=Ended.COMPLETE)
         return Injected(self.ledger.number, recorded.reference, exchange, fault)
 
@@ -260,9 +258,9 @@ class ReplaySession:
     def _recorded_at(self, reference: Reference | None) -> RecordedExchange | None:
         return next((one for one in self._source.exchanges if one.reference == reference), None)
 
-    def refusal(self, request: LiveRequest, status: int, message: str) -> tuple[Headers, bytes]:
-        """An error in the provider's shape."""
-        return provider_error(self._matcher.probe(request), status, message, "wiretape_fault")
+    def format_of(self, request: LiveRequest) -> WireFormat | None:
+        """The wire format of a request; None if it is not known."""
+        return self._matcher.probe(request).format
 
     # -- the report
 

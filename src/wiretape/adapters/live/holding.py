@@ -16,11 +16,11 @@ from wiretape.adapters.live.model_calls import LiveTape, call_model
 from wiretape.compare.difference import Tier
 from wiretape.debug.live.pending_calls import Accept, Action, Continue, Decision, Delay, Drop, Inject, Rewrite, SendLive
 from wiretape.errors import UsageError
-from wiretape.matching.faults.apply import Everywhere, Fault
+from wiretape.matching.faults.apply import IN_DEBUGGER, Everywhere, Fault, error_response
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcome, Reference, Stray
 from wiretape.model.faults import ErrorStatus
-from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
+from wiretape.model.http import Ended, Exchange, Headers, Response
 
 _ACTIONS: frozenset[Action] = frozenset({"live", "request", "inject", "delay", "drop"})
 _WITH_ANSWER: frozenset[Action] = frozenset({"serve", "answer", "live", "inject", "delay", "drop"})
@@ -266,6 +266,4 @@ def _reference(outcome: Outcome, what: str) -> Reference:
 
 def refusal(session: ReplaySession, request: LiveRequest, fault: Fault, at: int) -> Response:
     assert isinstance(fault.effect, ErrorStatus)
-    status = fault.effect.status
-    headers, body = session.refusal(request, status, "injected by wiretape (in the debugger)")
-    return Response(status, Headers([*headers.pairs(), *fault.effect.headers]), at, BytesBody(body))
+    return error_response(session.format_of(request), fault.effect, IN_DEBUGGER, at)

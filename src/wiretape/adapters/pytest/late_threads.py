@@ -20,6 +20,7 @@ from wiretape.adapters.inprocess.patches.patching import apply_patches, remove_p
 from wiretape.adapters.launch.child import proxy_variables
 from wiretape.adapters.pytest.thread_context import ORIGINS, Origin
 from wiretape.adapters.routing.base_urls import base_url_variables
+from wiretape.matching.faults.apply import FAULT_CODE, provider_error
 from wiretape.matching.playback import Playback, playback
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.sockets.playing import SocketPlay
@@ -58,7 +59,7 @@ class LateContext(ActiveContext):
             outcome = self._session.answer(request)
             if isinstance(outcome, Miss):
                 message = self.message(outcome.what)
-                headers, body = self._session.refusal(request, outcome.status, message)
+                headers, body = provider_error(self._session.format_of(request), outcome.status, message, FAULT_CODE)
                 kept = Headers([*headers.pairs(), ("x-should-retry", "false")])
                 outcome = replace(outcome, headers=kept, body=body, message=message)
         return playback(outcome)

@@ -205,8 +205,7 @@ def _expected(before: Sent, rule: CacheRule, intact: Tokens) -> int | None:
         return servable(intact.count if whole is None else whole, rule, before.call.request.model)
     if usage is None or whole is None:
         return None
-    known = [part for part in (usage.cached, usage.cache_write) if part is not None]
-    return sum(known) if known and sum(known) else None
+    return sum_known((usage.cached, usage.cache_write)) or None
 
 
 # -- reports -------------------------------------------------------------------------------------------------------

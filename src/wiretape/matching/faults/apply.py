@@ -10,14 +10,20 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
+import orjson
+
 from wiretape.model.faults import Cut, Effect, ErrorStatus, Reset, Slow, Stall, breaks, stalls
+from wiretape.model.http import BytesBody, Headers, Response
 
 if TYPE_CHECKING:
     from wiretape.matching.playback import Chunk, Playback
+    from wiretape.wire.base import WireFormat
 
 FOREVER_MS: Final = 24 * 3600 * 1000.0  # longer than any client waits
 ON_COMMAND_LINE: Final = "--fault {}"
 IN_PYTHON: Final = 'faults=["{}"]'
+IN_DEBUGGER: Final = "in the debugger"
+FAULT_CODE: Final = "wiretape_fault"  # the error code of what wiretape injects
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,20 @@ class FaultPlan:
         """The faults that no attempt got, in the order given."""
         every = dict.fromkeys(fault for faults in self._aimed.values() for fault in faults)
         return [fault for fault in every if fault not in self._injected]
+
+
+def provider_error(form: WireFormat | None, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+    """The headers and the body of an error, in the provider's shape."""
+    if form is not None:
+        return form.error(status, message, code)
+    body = orjson.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}})
+    return Headers([("content-type", "application/json")]), body
+
+
+def error_response(form: WireFormat | None, effect: ErrorStatus, named: str, at: int) -> Response:
+    """An injected error in the provider's shape. `named`: who injects it, such as `--fault 429@3`."""
+    headers, body = provider_error(form, effect.status, f"injected by wiretape ({named})", FAULT_CODE)
+    return Response(effect.status, Headers([*headers.pairs(), *effect.headers]), at, BytesBody(body))
 
 
 def paced(milliseconds: float, pace: float) -> float:

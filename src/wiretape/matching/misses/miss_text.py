@@ -6,9 +6,8 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from wiretape.compare.excerpt import LIVE, RECORDED, excerpts
+from wiretape.matching.faults.apply import FAULT_CODE, provider_error
 from wiretape.matching.lookup.index import Probe
 from wiretape.matching.misses.nearest import Nearest
 from wiretape.matching.recorded import RecordedExchange
@@ -44,7 +43,7 @@ def miss(
     lines += _story(reason, nearest, note)
     lines.append(mend.line)
     message = "\n".join(lines)
-    headers, body = provider_error(probe, 400, message, "wiretape_miss")
+    headers, body = provider_error(probe.format, 400, message, "wiretape_miss")
     return Miss(
         number=number,
         what=what,
@@ -58,22 +57,14 @@ def miss(
     )
 
 
-def provider_error(probe: Probe, status: int, message: str, code: str) -> tuple[Headers, bytes]:
-    """An error response in the provider's shape."""
-    if probe.format is not None:
-        return probe.format.error(status, message, code)
-    body = orjson.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}})
-    return Headers([("content-type", "application/json")]), body
-
-
 def fault(number: int, what: str, error: Exception) -> Miss:
     """The miss of a request on which wiretape itself failed."""
     message = (
         f"wiretape failed on {what}: {type(error).__name__}: {error}\n"
         "  this is a bug in wiretape, not in the program: please report it, with the tape if you can share it"
     )
-    body = orjson.dumps({"error": {"message": message, "type": "invalid_request_error", "code": "wiretape_fault"}})
-    headers = Headers([("content-type", "application/json"), ("x-should-retry", "false")])
+    headers, body = provider_error(None, 400, message, FAULT_CODE)
+    headers = Headers([*headers.pairs(), ("x-should-retry", "false")])
     return Miss(number, what, "fault", message, headers=headers, body=body)
 
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 
 from wiretape.compare.canonical import same
 from wiretape.compare.difference import Tier
-from wiretape.matching.faults.apply import Fault
+from wiretape.matching.faults.apply import Fault, error_response
 from wiretape.matching.recorded import RecordedExchange, SocketCall
 from wiretape.matching.sockets.positions import AmbiguousPosition, MessagePositions, PendingMessage
 from wiretape.matching.sockets.recorded_sockets import MessageMatch, RecordedSockets
 from wiretape.matching.sockets.sequence import MessageSequence, SocketFrame, answer_of, messages_after
 from wiretape.matching.values import Miss, Outcome, Reference
 from wiretape.model.faults import Cut, Effect, ErrorStatus, Reset, Stall
-from wiretape.model.http import Close, Ended
+from wiretape.model.http import Close, Ended, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.wire.openai.responses_socket import error_event, lane_of
 
@@ -236,7 +236,7 @@ class SocketPlay:
         self._note_outcome()
         match one.effect:
             case ErrorStatus():
-                _, body = self._sockets.refusal(recorded, one, one.effect)
+                body = body_bytes(error_response(recorded.probe.format, one.effect, one.named, 0).body)
                 frame = error_event(one.effect.status, body, one.effect.headers, lane_of(live))
                 self._extra_frames.append(SocketFrame(0, frame))
             case Cut(event=event) | Reset(event=event) | Stall(event=event):

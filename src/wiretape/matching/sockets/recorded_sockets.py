@@ -15,7 +15,7 @@ from wiretape.compare.canonical import canonical, has_placeholder
 from wiretape.compare.difference import Difference, Tier, differences
 from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import LEFT_OUT, loose
-from wiretape.matching.faults.apply import Fault, FaultPlan
+from wiretape.matching.faults.apply import Fault, FaultPlan, error_response
 from wiretape.matching.faults.targets import call_key, handshake_key
 from wiretape.matching.id_map import IdMap
 from wiretape.matching.ledger import Ledger
@@ -151,19 +151,11 @@ class RecordedSockets:
     def inject(self, recorded: RecordedExchange, call: SocketCall, one: Fault, number: int) -> Injected:
         exchange = recorded.exchange
         if isinstance(one.effect, ErrorStatus):
-            headers, body = self.refusal(recorded, one, one.effect)
-            made = Headers([*headers.pairs(), *one.effect.headers])
-            exchange = replace(exchange, response=Response(one.effect.status, made, exchange.at, BytesBody(body)))
+            response = error_response(recorded.probe.format, one.effect, one.named, exchange.at)
+            exchange = replace(exchange, response=response)
         made_of = Injected(number, recorded.reference_of(call), exchange, one)
         self._ledger.outcomes.append(made_of)
         return made_of
-
-    def refusal(self, recorded: RecordedExchange, one: Fault, effect: ErrorStatus) -> tuple[Headers, bytes]:
-        """An error response in the provider's shape."""
-        message = f"injected by wiretape ({one.named})"
-        wire_format = recorded.probe.format
-        assert wire_format is not None, "only calls have faults, and calls have a format"
-        return wire_format.error(effect.status, message, "wiretape_fault")
 
     def owe(self, recorded: RecordedExchange, call: SocketCall) -> None:
         """Leave this call for the next attempt: a fault replaced its answer."""

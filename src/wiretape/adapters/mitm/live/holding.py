@@ -24,6 +24,7 @@ from wiretape.adapters.mitm.addon import RecordingAddon, live_request, pairs_of
 from wiretape.adapters.mitm.live.pending_sockets import PendingSockets
 from wiretape.debug.live.pending_calls import Action, Continue, Decision, Delay, Drop, Inject, Release, Rewrite
 from wiretape.errors import UsageError
+from wiretape.matching.faults.apply import IN_DEBUGGER, error_response
 from wiretape.model.faults import Effect, ErrorStatus, Reset
 from wiretape.model.http import Body, Ended, Exchange, Headers, Response, body_bytes
 from wiretape.tape.output_redactor import OutputRedactor
@@ -152,13 +153,9 @@ class HoldingAddon(RecordingAddon):
             return
         assert isinstance(effect, ErrorStatus), "the command permits no other effect"
         form = default_registry().recognise_request(exchange.request)
-        message = "injected by wiretape (in the debugger)"
-        if form is not None:
-            headers, body = form.error(effect.status, message, "wiretape_fault")
-        else:
-            headers, body = Headers([("content-type", "text/plain")]), message.encode()
-        made = {name.encode(): value.encode() for name, value in [*headers.pairs(), *effect.headers]}
-        flow.response = http.Response.make(effect.status, body, http.Headers(list(made.items())))
+        response = error_response(form, effect, IN_DEBUGGER, 0)
+        made = {name.encode(): value.encode() for name, value in response.headers.pairs()}
+        flow.response = http.Response.make(effect.status, body_bytes(response.body), http.Headers(list(made.items())))
         flow.metadata[_BUFFERED] = True
 
     def _drop(self, flow: http.HTTPFlow, ended: Ended = Ended.UPSTREAM_CLOSED) -> None:
