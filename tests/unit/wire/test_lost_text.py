@@ -231,3 +231,9 @@ def test_deltas_with_a_boolean_index_continue_the_block_with_that_index() -> Non
     ]
     frames = [frame(event) for event in (start, block, *deltas, {"type": "message_stop"})]
     assert said(answer(MESSAGES, frames, request=REQUESTS[MESSAGES])) == [("text", "It rains.")]
+
+
+def test_the_explanation_of_a_refusal_is_its_text() -> None:
+    details = {"type": "refusal", "category": "cyber", "explanation": "This request is against the policy."}
+    body = {"type": "message", "content": [], "stop_reason": "refusal", "stop_details": details}
+    assert said(answer(MESSAGES, body)) == [("refusal", "This request is against the policy.")]

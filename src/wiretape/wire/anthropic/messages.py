@@ -120,10 +120,12 @@ def decode_message(response: Response, value: Json, truncated: bool = False) -> 
         into.text(content, ".content")
     else:
         add_blocks(into, content if isinstance(content, list) else [content] if content else [], ".content", truncated)
+    refusal = string(obj(body.get("stop_details")).get("explanation")) if not content else None
+    into.text(refusal, ".stop_details.explanation", refusal=True)
     if not is_empty(body.get("abandoned")):
         into.extra("abandoned", body["abandoned"])
     role = string(body.get("role")) or "assistant"
-    messages = (into.build(role),) if content or "abandoned" in body else ()
+    messages = (into.build(role),) if content or refusal or "abandoned" in body else ()
     if error is None and not truncated and _SHOWS_MESSAGE.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = string(body.get("stop_reason"))
