@@ -10,17 +10,18 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.debug.detail import ModelContext
-from wiretape.debug.difference import CallComparison
+from wiretape.debug.difference import CallComparison, CallDifference
 from wiretape.debug.replies import Arrival, CommandReply, Listing, ListingRow, Part, SearchMatch, Sentence, Tone, Value
-from wiretape.model.wording import plural
+from wiretape.model.wording import plural, window
 from wiretape.views.debug.context import context_view
-from wiretape.views.debug.diff import comparison_view
-from wiretape.views.debug.place import place_view
+from wiretape.views.debug.place import brief_text, place_view
 from wiretape.views.printable import json_text, one_line, visible
-from wiretape.views.prose import Indented, labelled
+from wiretape.views.prose import Heading, Indented, labelled
 from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "yellow", "dim": "dim"}
+_BEFORE, _AROUND = 30, 160  # characters before the first difference of two texts, and in all
+_MOST = 40  # differences shown of a request or an answer
 
 
 def reply_view(reply: CommandReply) -> RenderableType:
@@ -54,7 +55,7 @@ def part_view(part: Part) -> Iterator[RenderableType]:
         case SearchMatch():
             yield from _matched(part)
         case CallComparison():
-            yield comparison_view(part)
+            yield _ComparisonView(part)
         case ModelContext():
             yield context_view(part)
         case _:
@@ -142,3 +143,53 @@ def _cells(row: ListingRow, arrows: bool) -> list[Text]:
 def _indented(cell: str) -> str:
     bare = cell.lstrip(" ")
     return " " * (len(cell) - len(bare)) + one_line(visible(bare))
+
+
+@dataclass(frozen=True, slots=True)
+class _ComparisonView:
+    comparison: CallComparison
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        found = self.comparison
+        yield Indented(Text(one_line(f"from {found.first} to {found.second}"), style="bold"), 0)
+        if found.note:
+            yield Indented(Text(one_line(found.note)), 0)
+        for what, before, after in found.figures:
+            arrow = before if before == after else f"{before} → {after}"
+            yield Text.assemble((what.ljust(12), "dim"), arrow)
+        same = f"; the first {plural(found.same_messages, 'message')} are the same" if found.same_messages else ""
+        width = options.max_width
+        yield from _changes(console, width, "request", found.request, same)
+        yield from _changes(console, width, "answer", found.answer)
+
+
+def _changes(
+    console: Console, width: int, title: str, changes: tuple[CallDifference, ...], same: str = ""
+) -> Iterator[RenderableType]:
+    yield Heading(f"{title}: {plural(len(changes), 'difference') if changes else 'no difference'}{same}")
+    for change in changes[:_MOST]:
+        yield from _change(console, width, change)
+    if len(changes) > _MOST:
+        yield Text(f"… {plural(len(changes) - _MOST, 'more difference')}", style="dim")
+
+
+def _change(console: Console, width: int, change: CallDifference) -> Iterator[RenderableType]:
+    sign, style = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}[change.how]
+    where = one_line(change.path)
+    if change.character is not None:
+        where += f", character {change.character}"
+    yield Indented(Text(f"{sign} {where}", style=style), 0)
+    if change.how == "changed":
+        start = max(0, (change.character or 0) - _BEFORE)
+        for label, text, colour in (("-", change.before, "red"), ("+", change.after, "green")):
+            said = Text(_around(text, start), style=colour)
+            yield from labelled(console, label, said, width, indent=4, label_width=2)
+        return
+    text = change.after if change.how == "added" else change.before
+    yield Indented(Text(brief_text(visible(text or "")) or "(empty)"), 4)
+
+
+def _around(text: str | None, start: int) -> str:
+    if text is None:
+        return "(nothing)"
+    return one_line(window(text, start, _AROUND))
