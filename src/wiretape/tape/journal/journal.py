@@ -218,10 +218,17 @@ def _body_records(body: BodyDraft, kind: bytes, name: bytes, read: Any) -> Itera
         yield kind + b"-encoded", name, extent[2], read(extent)
 
 
+def _ordinal(digits: bytes) -> int:
+    """Return a number of at most 15 digits, as `_NUMBERS` allows. Raises ValueError."""
+    if len(digits) > 15:
+        raise ValueError(digits)
+    return int(digits)
+
+
 def place(draft: Draft, kind: bytes, name: bytes, extent: Extent) -> None:
     """Note in a draft where the bytes of a record stand."""
     if kind in _MESSAGE_KINDS:
-        ordinal = int(name.partition(b".")[2])
+        ordinal = _ordinal(name.partition(b".")[2])
         sender, _, what = kind.decode().partition("-")
         draft.messages.append(
             MessageDraft(ordinal, "client" if sender == "client" else "server", what == "text", extent)
@@ -344,7 +351,7 @@ def _take(left: Leftover, kind: bytes, name: bytes, extent: Extent) -> bool:
 
 def _fill(left: Leftover, kind: bytes, name: bytes, extent: Extent) -> None:
     at = extent[2]
-    number = int(name.partition(b".")[0])
+    number = _ordinal(name.partition(b".")[0])
     if kind == b"journal":
         left.header = orjson.loads(left.read(extent))["header"]
     elif kind == b"bypassed":

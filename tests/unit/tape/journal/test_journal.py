@@ -149,8 +149,10 @@ def test_a_large_open_exchange_does_not_make_every_exchange_wait_for_the_disk(
     assert len(synced) < 5
 
 
-@pytest.mark.parametrize("end", [b"request 1 5 \n", b"request 1 5 \nrest", b"from 1 5 \n{}"])
-def test_a_record_without_a_length_is_damage(tmp_path: Path, end: bytes) -> None:
+@pytest.mark.parametrize(
+    "end", [b"request 1 5 \n", b"request 1 5 \nrest", b"from 1 5 \n{}", b"request 99999999999999999999 5 2\n{}\n"]
+)
+def test_a_record_without_a_length_or_with_a_number_of_20_digits_is_damage(tmp_path: Path, end: bytes) -> None:
     journal = Journal(tmp_path / "j", {"wiretape": 1})
     journal.close(keep=True)
     with (tmp_path / "j").open("ab") as file:
