@@ -32,7 +32,7 @@ LAYERS = {
     "_plugins": 0,
 }
 SANS_IO = tuple(name for name, level in LAYERS.items() if level <= LAYERS["analyze"])
-NEVER_BELOW_VIEWS = {"socket", "asyncio", "httpx", "httpx2", "mitmproxy", "uvicorn", "click", "rich", "subprocess"}
+NEVER_BELOW_VIEWS = {"socket", "asyncio", "httpx", "httpx2", "mitmproxy", "httptools", "click", "rich", "subprocess"}
 # Importers read the files that mitmproxy writes.
 MITMPROXY = ("adapters/mitm/", "adapters/importers/mitm_flows.py")
 FILES = sorted(SRC.rglob("*.py"))

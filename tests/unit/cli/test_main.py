@@ -14,7 +14,7 @@ from wiretape.cli import main as front
 from wiretape.cli.main import COMMANDS, main, unknown_command
 from wiretape.errors import MissError, UsageError
 
-HEAVY = ("rich", "pydantic", "httpx", "mitmproxy", "uvicorn", "orjson", "asyncio")
+HEAVY = ("rich", "pydantic", "httpx", "mitmproxy", "httptools", "orjson", "asyncio")
 
 
 def python(code: str, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,6 @@ from wiretape.adapters.importers.source import ImportedExchange, ParsedEntry, Re
 from wiretape.adapters.importers.vcr import UNKNOWN_URL
 from wiretape.model.http import Ended, Exchange, Headers, Request, Response
 
-NAME = "body"
 TITLE = "response body"
 EVENTS, LINES, JSON = "text/event-stream", "application/x-ndjson", "application/json"
 _STREAM_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")

@@ -23,7 +23,6 @@ from wiretape.adapters.importers.vcr import entries_of, not_http, stored
 from wiretape.model.http import Ended, Exchange, Request, Response
 from wiretape.model.jsonvalue import Json
 
-NAME = "go-vcr"
 TITLE = "go-vcr"
 _UNITS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 _PART = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")

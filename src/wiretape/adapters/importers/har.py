@@ -39,7 +39,6 @@ from wiretape.model.http import (
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape.format.bodies import plain_body
 
-NAME = "har"
 TITLE = "HAR"
 OURS = "_wiretape"  # wiretape's own member, for values that HAR has no member for
 _TO_HEADERS = ("blocked", "dns", "connect", "send", "wait")  # `ssl` is part of `connect`

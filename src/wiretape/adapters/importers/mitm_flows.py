@@ -11,7 +11,6 @@ from wiretape.adapters.importers.source import ImportedExchange, ParsedEntry, Re
 from wiretape.model.http import Body, BytesBody, Close, Ended, Exchange, Headers, Request, Response, TextBody, WsMessage
 from wiretape.tape.format.bodies import plain_body
 
-NAME = "mitm"
 TITLE = "mitmproxy"
 
 

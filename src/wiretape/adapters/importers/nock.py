@@ -11,7 +11,6 @@ from wiretape.adapters.importers.source import ImportedExchange, ParsedEntry, Re
 from wiretape.model.http import Body, Ended, Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json
 
-NAME = "nock"
 TITLE = "nock"
 _NEEDED = frozenset({"scope", "method", "path"})
 

@@ -17,7 +17,6 @@ from wiretape.adapters.importers.vcr import answer, not_http, stored
 from wiretape.model.http import Exchange, Request
 from wiretape.model.jsonvalue import Json
 
-NAME = "ruby-vcr"
 TITLE = "Ruby VCR"
 _SAME_AS_UTF8 = ("", "utf-8", "us-ascii", "ascii-8bit", "binary")
 

@@ -30,7 +30,6 @@ from wiretape.adapters.importers.vcr import UNKNOWN_URL
 from wiretape.model.http import Body, Ended, Exchange, Headers, Request, Response, TextBody, WsMessage
 from wiretape.model.jsonvalue import JsonObject
 
-NAME = "jsonl"
 TITLE = "JSON Lines"
 _URL = ("url", "uri", "full_url", "fullUrl")
 _BASE = ("base_url", "upstream_base_url", "upstream", "target", "host")

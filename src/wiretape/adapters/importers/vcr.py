@@ -35,7 +35,6 @@ from wiretape.model.http import (
 )
 from wiretape.model.jsonvalue import Json
 
-NAME = "vcr"
 TITLE = "vcrpy"
 UNKNOWN_URL = "unknown:"
 

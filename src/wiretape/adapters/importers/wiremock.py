@@ -23,7 +23,6 @@ from wiretape.adapters.importers.vcr import UNKNOWN_URL
 from wiretape.model.http import Body, Ended, Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json
 
-NAME = "wiremock"
 TITLE = "WireMock"
 _ASKED = frozenset({"bodyPatterns", "urlPath", "urlPattern", "urlPathPattern", "urlPathTemplate"})
 _ANSWERED = frozenset({"jsonBody", "base64Body", "bodyFileName", "fixedDelayMilliseconds", "transformers"})

@@ -52,18 +52,6 @@ class Tape:
     damage: tuple[Damage, ...] = ()  # parts that could not be read, if the caller accepted that
 
 
-@dataclass(frozen=True, slots=True)
-class TapeSummary:
-    """The facts that `wiretape ls` prints about a tape, read without decoding bodies."""
-
-    path: Path
-    header: Header
-    exchanges: int
-    size: int  # bytes of the file
-    warnings: tuple[str, ...] = ()
-    incomplete: bool = False
-
-
 def read_tape(path: str | Path, partial: bool = False) -> Tape:
     """Read a tape. Raises TapeError subclasses that name the file, the line and what to do.
 
@@ -88,23 +76,6 @@ def read_tape(path: str | Path, partial: bool = False) -> Tape:
         assembly.lacks(warning)
     gaps = tuple(assembly.gaps)
     return Tape(path, header, assembly.exchanges(), tuple(assembly.warnings), bool(gaps), gaps, found)
-
-
-def tape_summary(path: str | Path) -> TapeSummary:
-    """Header and counts of a tape; bodies are not looked at. Raises TapeError."""
-    path = Path(path)
-    left = read_journal(journal_path(path))
-    header, split = _documents(path, left, partial=False)
-    split.whole()
-    numbers = {piece.value.get("exchange") for piece in split.pieces} - {None}
-    warnings = [split.torn] if split.torn else []
-    incomplete = bool(warnings) or left is not None or any("incomplete" in piece.value for piece in split.pieces)
-    if left is not None:
-        refuse(left.damage)
-        numbers |= left.drafts.keys()
-        warnings += left.warnings
-    size = path.stat().st_size if path.exists() else 0
-    return TapeSummary(path, header, len(numbers), size, tuple(warnings), incomplete)
 
 
 def _documents(path: Path, left: Leftover | None, partial: bool) -> tuple[Header, Split]:

@@ -13,7 +13,7 @@ from tests.support.taping import JSON_TYPE, Taping
 from wiretape.errors import NotATape, TapeDamaged, TapeError, TapeTooNew
 from wiretape.model.http import Ended, JsonBody, StreamBody, body_bytes
 from wiretape.tape.reading import reader
-from wiretape.tape.reading.reader import Tape, read_tape, tape_summary
+from wiretape.tape.reading.reader import Tape, read_tape
 
 HEADER = {"wiretape": 1, "started": "2026-03-01T12:00:00Z", "recorder": "wiretape 0.1.0", "redacted": []}
 REQUEST = {
@@ -211,16 +211,6 @@ def test_frames_are_expanded_only_when_looked_at(tmp_path: Path) -> None:
     assert stream.body.frames[1:3] == [stream.body.frames[1], stream.body.frames[2]]
 
 
-def test_a_summary_counts_without_decoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "counted.tape"
-    recorded(path)
-    with monkeypatch.context() as patch:
-        patch.setattr(reader, "body_of", None)
-        summary = tape_summary(path)
-    assert (summary.exchanges, summary.size, summary.warnings) == (3, path.stat().st_size, ())
-    assert summary.header == read_tape(path).header
-
-
 def test_a_journal_left_behind_is_taken_into_account(tmp_path: Path) -> None:
     path = tmp_path / "open.tape"
     taping = Taping(path)
@@ -231,7 +221,7 @@ def test_a_journal_left_behind_is_taken_into_account(tmp_path: Path) -> None:
     taping.recorder.response(x, 200, [("content-type", "text/event-stream")])
     taping.recorder.response_data(x, b"data: 1\n\ndata: 2\n\n")
     tape = read_tape(path)
-    assert tape_summary(path).exchanges == 2
+    assert len(tape.exchanges) == 2
     assert tape.incomplete
     assert "the recorder has not closed this tape (yet)" in tape.warnings[0]
     seen = tape.exchanges[1]
